@@ -63,7 +63,7 @@ def command(
     from multitracer.replay.emulate.window_limits import window_limits
 
     for limit in window_limits(made):
-        if limit.window_bps < limit.link_bps:
+        if limit.falls_short:
             say(f"link.{made.word('link.protocol')}.window: {limit.said}")
     make_new(output)
 
@@ -102,6 +102,7 @@ def _run_pairs(keys: KernelKeys, scenario: str, settings: dict[str, Any], seed: 
 def _asked(name: str, settings: dict[str, Any], *, command: bool) -> tuple[Scenario, KernelKeys]:
     """The scenario, and what it asks of the kernel; UsageError for what cannot be emulated."""
     from multitracer.replay.emulate.kernel import KernelKeys, check
+    from multitracer.replay.emulate.window_limits import check_windows
     from multitracer.replay.simulate.kernel_keys import EMULATED
     from multitracer.replay.simulate.scenario import resolve
     from multitracer.replay.simulate.scenario_files import load
@@ -116,6 +117,7 @@ def _asked(name: str, settings: dict[str, Any], *, command: bool) -> tuple[Scena
     check(resolve(described.name, said), said, command=command)
     keys = KernelKeys(said)
     made = resolve(described.name, {**keys.modelled(), **keys.of_schedules(), **keys.of_packets()})
+    check_windows(made, said, settings)
     useless = [key for key in made.unused if key in said and key.partition(".")[0] not in EMULATED]
     if useless and not quiet():
         say(f"without effect in this scenario: {', '.join(useless)}")

@@ -10,14 +10,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from multitracer.replay.emulate.kernel_log import KernelLog, triggers
 from multitracer.replay.emulate.link import Packet as Given
 from multitracer.replay.emulate.link import RealTimeLink
 from multitracer.replay.emulate.tcp_header import ACK, FIN, SYN, Header, header_of
 from multitracer.replay.engine.driver import Engine
-from multitracer.replay.record.known_run import Copy, LinkRow, Resend, Seen, State
+from multitracer.replay.record.known_run import Copy, Resend, Seen, State
 from multitracer.replay.record.packet_fates import PacketFates
 from multitracer.replay.record.tcp_packets import Flow, Packet, Segment
 from multitracer.replay.record.tcp_truth import lost_by
@@ -100,10 +100,10 @@ class EmulatedRun:
     scenario: Scenario
     setting: Setting
     engine: Engine
+    link: Any
     copies: list[Copy] = field(default_factory=list)
     arrived: list[Copy] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
-    link: list[LinkRow] = field(default_factory=list)
     given: dict[tuple[int, int], Copy] = field(default_factory=dict)
     resends: list[Resend] = field(default_factory=list)
     """The pieces that were sent again."""
@@ -115,7 +115,7 @@ def emulated_run(
     scenario: Scenario, setting: Setting, link: RealTimeLink, logs: tuple[KernelLog, KernelLog]
 ) -> EmulatedRun:
     """What happened on a link, with the logs of the kernels at its sides."""
-    run = EmulatedRun(scenario, setting, link.engine)
+    run = EmulatedRun(scenario, setting, link.engine, link.log.rows())
     passed = list(_passed(link.packets))
     for connection in {id(one.connection): one.connection for one in passed}.values():
         for stream in connection.streams.values():
@@ -124,9 +124,7 @@ def emulated_run(
         run.sent.append(_sent(run, one, logs))
     run.whole_bytes = max((one.header.payload_bytes for one in passed), default=1) or 1
     fates = PacketFates(run, rlp=scenario.word("link.protocol") == "rlp")
-    for part in link.log:
-        for row in part.rows.tolist():
-            fates.take(LinkRow(*row))
+    fates.take(run.link)
     for sent in run.sent:
         _arrive(sent, logs)
     _order(run)
@@ -300,7 +298,7 @@ def _seen(end: _End, stream: Stream, window: int | None, whole: int) -> Seen:
 
     Where the advertised window has room beyond the last piece, it would take so many more whole segments.
     """
-    pieces, last = len(stream.ends), max(stream.ends, default=1)
+    pieces, last = len(stream.ends), stream.ends[-1] if stream.ends else 1
     limit = stream.next_piece(end.edge) + max(0, end.edge - last) // whole
     return Seen(
         min(end.una, pieces + 1), end.top, pieces + 1, limit, 0, 0, 0, 0, 0,

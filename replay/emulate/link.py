@@ -11,20 +11,20 @@ import os
 import selectors
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from multitracer.recorder.tracefs import now_on_both_clocks
 from multitracer.replay.arq import notes
-from multitracer.replay.arq.fields import NEVER, table
-from multitracer.replay.arq.notes import Log
+from multitracer.replay.arq.fields import NEVER, numbers, table
 from multitracer.replay.emulate.line import Bare, Line
 from multitracer.replay.engine.driver import Engine, Keep, Protocol
 from multitracer.replay.engine.source import OFFER, Source, plan, source
+from multitracer.replay.record.kept_log import Growing, KeptLog
 from multitracer.replay.simulate.simulation import Orders
 
 MOST_PACKETS = 1 << 20
@@ -43,15 +43,11 @@ PACKETS_A_TURN = 64
 _OF_PACKETS = (notes.OFFERED, notes.REFUSED, notes.LOST, notes.DELIVERED)
 
 
-class Slot(NamedTuple):
-    """When a slot was due, by how much later it was done (ns), and together with which others."""
-
-    due_ns: int
-    late_ns: int
-    batch: int
+SLOT = numbers("due_ns late_ns batch")
+"""When a slot was due, by how much later it was done, and together with which others."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Packet:
     """A packet of IP on its way over the link; times in ns from the link's start, None: never."""
 
@@ -93,9 +89,8 @@ class RealTimeLink:
     """All packets, in the order in which they came."""
     given: dict[tuple[int, int], Packet] = field(default_factory=dict)
     """Those that the link took, by side and the SDU's number."""
-    log: list[Log] = field(default_factory=list)
-    """The link's log, turn by turn."""
-    slots: list[Slot] = field(default_factory=list)
+    log: KeptLog = field(default_factory=lambda: KeptLog(frames=True))
+    slots: Growing = field(default_factory=lambda: Growing(SLOT))
     under_way: int = 0
     """Packets of which it is not known yet what becomes of them."""
     start_mono_ns: int = 0
@@ -173,25 +168,18 @@ class RealTimeLink:
         self.packets.append(packet)
         plan(self._made, self.engine.until)
 
-    def log_parts(self) -> Iterator[Log]:
-        """Its log in parts of many turns: whoever reads one makes tables of it, which cost as much for a few rows."""
-        for first in range(0, len(self.log), TURNS_OF_PART):
-            some = self.log[first : first + TURNS_OF_PART]
-            rows, frames = (np.concatenate([getattr(one, name) for one in some]) for name in ("rows", "frames"))
-            yield some[0]._replace(rows=rows, frames=frames)
-
     def _turn(self, due: int, batch: int) -> int:
         """Let everything happen that was due by now; returns when the last slot was that is done so."""
         now = self._now()
         slots = range(due, now + 1, self.step_ns)
-        self.slots += [Slot(slot, now - slot, batch) for slot in slots]
+        self.slots.append([(slot, now - slot, batch) for slot in slots])
         if any(map(len, self.schedules)):
             for slot in slots:
                 self._run_slot(slot)
         self.engine.run(now)
         log = self.engine.log
         if len(log.rows):
-            self.log.append(log._replace(rows=log.rows.copy(), frames=log.frames.copy()))
+            self.log.append(log)
             self._deliver(log.rows)
             self.engine.clear()
         return slots[-1]

@@ -27,6 +27,8 @@ from multitracer.replay.emulate.recorded_host import RecordedHost
 from multitracer.replay.emulate.transfers import Transfer, measured, transfer_of
 from multitracer.replay.emulate.truth import Seen, thrown_away, transfer_truth
 from multitracer.replay.emulate.window_limits import window_limits
+from multitracer.replay.record.kept_log import KeptLog
+from multitracer.replay.record.link_frames import LOGGED
 from multitracer.replay.record.link_logs import LinkLogs
 from multitracer.replay.simulate.loops import engine_protocol
 from multitracer.replay.simulate.run import setting
@@ -123,6 +125,7 @@ def _link(scenario: Scenario, made: Setting, keys: KernelKeys, devices: tuple[in
     return RealTimeLink(
         engine_protocol(scenario), made.link, (down, up), devices, _line(scenario), made.orders, held,
         wants(scenario, keys), (keys.schedule("down"), keys.schedule("up")), made.one_estimator,
+        log=KeptLog(frames=scenario.word("link.protocol") in LOGGED),
     )  # fmt: skip
 
 
@@ -135,7 +138,7 @@ def _line(scenario: Scenario) -> Line:
 def _write_logs(directory: Path, run: Run, start_ns: int) -> None:
     """Write what both sides of the link logged; only now, as it takes longer than the link itself."""
     logs = LinkLogs(directory, start_ns, exact=True)
-    for part in run.link.log_parts():
+    for part in run.link.log.parts():
         logs.hear(run, part)
     logs.finish(run)
 
@@ -166,7 +169,7 @@ def _write_truth(
     measured: dict[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """Write truth.json; returns what it holds."""
-    percent = 100 / link.step_ns * np.array([one.late_ns for one in link.slots] or [0], dtype=np.float64)
+    percent = 100 / link.step_ns * np.append(link.slots.whole()["late_ns"], [] if len(link.slots) else [0])
     late = float(np.quantile(percent, 0.99))
     truth = {
         "parameters": keys.parameters(scenario), "start_ns": link.start_ns, "exit": status,
@@ -185,8 +188,8 @@ def _write_lateness(path: Path, link: RealTimeLink) -> None:
         rows = csv.writer(file)
         rows.writerow(("time_s", "direction", "slot", "late_us", "batch"))
         rows.writerows(
-            (f"{one.due_ns / 1e9:.6f}", "both", one.due_ns // link.step_ns, f"{one.late_ns / 1e3:.1f}", one.batch)
-            for one in link.slots
+            (f"{due_ns / 1e9:.6f}", "both", due_ns // link.step_ns, f"{late_ns / 1e3:.1f}", batch)
+            for due_ns, late_ns, batch in link.slots.whole().tolist()
         )
 
 

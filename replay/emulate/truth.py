@@ -48,7 +48,7 @@ def transfer_truth(scenario: Scenario, setting: Setting, link: RealTimeLink, see
     logs = tuple(kernel_log(folder, link.start_mono_ns) for folder in seen.folders)
     run = emulated_run(scenario, setting, link, (logs[0], logs[1]))
     frames = LinkFrames()
-    for part in link.log_parts():
+    for part in link.log.parts():
         frames.hear(run, part)
     true = Truth(run, frames, 0)
     rows = list(_rows(run, true, seen.discarded))

@@ -1,16 +1,25 @@
-"""How fast a link protocol can be at most: what its window holds, in a round trip of the link."""
+"""How fast a link protocol can be at most: what its window holds, in a round trip of the link.
+
+A link that has room for more than the window carries is refused, unless whoever asks for the link asks for that window.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+from multitracer.model.errors import UsageError
 from multitracer.replay.arq.rlp.entity import OVERHEAD_BYTES
 from multitracer.replay.simulate.entities import RLC_HEADER
 from multitracer.replay.simulate.far_end import air_s, round_trip_s
 from multitracer.replay.simulate.scenario import Scenario
+from multitracer.replay.simulate.schema import NAMED, base_of
 
 MBIT = 1e6
 _BITS = 8
+_LINK = ("protocol", "rate_bps", "delay_s", "frame_bytes", "tti_s", "blocks_per_tti")
+"""Keys of a link that say what it has room for in a round trip."""
 
 
 class WindowLimit(NamedTuple):
@@ -29,6 +38,36 @@ class WindowLimit(NamedTuple):
             f"the link {self.way} has room for {self.link_bps / MBIT:.3g} Mbit/s, and a window of {self.frames} frames "
             f"over a round trip of {self.round_trip_s:.3g} s carries {self.window_bps / MBIT:.3g} at most"
         )
+
+    @property
+    def falls_short(self) -> bool:
+        """Whether the window holds less than the link has room for."""
+        return self.window_bps < self.link_bps
+
+    @property
+    def needed(self) -> int:
+        """The frames of a window that fills the link."""
+        return math.ceil(self.frames * self.link_bps / self.window_bps)
+
+
+def check_windows(scenario: Scenario, said: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """Raise UsageError where the link has room for more than its window carries, and the window was not asked for.
+
+    It is where it was said: of the keys `said` in a scenario's file and over it those that are `settings`, but in a
+    file only for the link of that file. Then the window is what is to be tried.
+    """
+    links = {f"link.{name}" for name in _LINK}
+    asked = settings if links & {base_of(name)[0] for name in settings} else said
+    window = f"link.{scenario.word('link.protocol')}.window"
+    if window in {base_of(name)[0] for name in asked}:
+        return
+    for limit in window_limits(scenario):
+        if limit.falls_short:
+            filled = f"Fill it with {window} = {limit.needed}"
+            advice = filled if limit.needed <= NAMED[window].most else "No window fills it: make the link slower"
+            raise UsageError(
+                f"{window}: {limit.said}\n{advice}, or say {window} = {limit.frames} beside the link to have it so."
+            )
 
 
 def window_limits(scenario: Scenario) -> list[WindowLimit]:

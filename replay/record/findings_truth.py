@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby, pairwise
+from typing import Any
 
 import numpy as np
 
 from multitracer.model.thresholds import Thresholds
-from multitracer.replay.arq import notes
 from multitracer.replay.record.accounting_truth import IDLE, LinkAccounting, repairs
 from multitracer.replay.record.known_run import FAST, PROBE, TIMEOUT, Copy, Resend
 from multitracer.replay.record.limits_truth import Transfer, causes_of
@@ -65,6 +65,7 @@ class TrueFindings:
     other: SideTruth
     """The link's other direction."""
     found: list[Event] = field(default_factory=list)
+    _of_kinds: dict[tuple[str, ...], tuple[int, list[Event], Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for make in (
@@ -85,15 +86,22 @@ class TrueFindings:
 
     def of_kinds(self, *kinds: str) -> list[Event]:
         """Those found so far."""
-        return [one for one in self.found if one.kind in kinds]
+        return self._sorted_out(kinds)[0]
+
+    def _sorted_out(self, kinds: tuple[str, ...]) -> tuple[list[Event], Any]:
+        """Those of some kinds, and when each began and ended; as long as no more are found, worked out once."""
+        known = self._of_kinds.get(kinds)
+        if known is None or known[0] != len(self.found):
+            own = [one for one in self.found if one.kind in kinds]
+            times = np.array([(one.start_ns, one.end_ns) for one in own], dtype=np.int64).reshape(-1, 2).T
+            known = self._of_kinds[kinds] = len(self.found), own, times
+        return known[1:]
 
     def overlapping(self, kinds: Iterable[str], start: int, end: int) -> Event | None:
         """The one that shares most time with an interval; of equals the latest to begin."""
-        shares = [
-            (min(one.end_ns, end) - max(one.start_ns, start), one.start_ns, one) for one in self.of_kinds(*kinds)
-            if one.start_ns <= end and one.end_ns >= start
-        ]  # fmt: skip
-        return max(shares, key=lambda share: share[:2])[2] if shares else None
+        own, (starts, ends) = self._sorted_out(tuple(kinds))
+        near = [own[place] for place in np.flatnonzero((starts <= end) & (ends >= start))]
+        return max(near, key=lambda one: (min(one.end_ns, end) - max(one.start_ns, start), one.start_ns), default=None)
 
     def latest(self, kinds: Iterable[str], begun_by: int, not_over_at: int) -> Event | None:
         """The one that began last, up to a time, and was not over at another."""
@@ -102,9 +110,9 @@ class TrueFindings:
 
     def _outages(self) -> Iterator[Event]:
         """No frame came either way, and some were lost; to the begin of a reset, if one follows."""
-        rows = [row for rows in self.accounting.side.arrivals for row in rows]
-        good = sorted(row.time_ns for row in rows if row.event == notes.RECEIVED)
-        bad = sorted(row.time_ns for row in rows if row.event == notes.ERASED)
+        came = self.accounting.side.arrivals
+        times, is_good = (np.concatenate(columns) for columns in zip(*came, strict=True))
+        good, bad = (np.sort(times[is_good == each]).tolist() for each in (1, 0))
         least = LIMITS.outage_link_rtts * self.trip_ns
         for start, after in pairwise(good):
             end = min([after, *(begin for begin, _ in self.accounting.side.resets if start < begin < after)])

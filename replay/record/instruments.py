@@ -95,9 +95,15 @@ class _End:
 
 
 class Instruments:
-    """Writes `DUMP.mobile.txt`, `DUMP.network.txt`, the capture and the erasure traces of a run into a directory."""
+    """Writes `DUMP.mobile.txt`, `DUMP.network.txt`, the capture and the erasure traces of a run into a directory.
 
-    def __init__(self, medium: Medium, directory: Path | str, side_a: str = "mobile", start_ns: int = START_NS) -> None:
+    Without `captures` the logs alone, as they are noted.
+    """
+
+    def __init__(
+        self, medium: Medium, directory: Path | str, side_a: str = "mobile", start_ns: int = START_NS, *,
+        captures: bool = True,
+    ) -> None:  # fmt: skip
         if side_a not in OTHER_END:
             raise UsageError(f"side A is {side_a!r}; it must be mobile or network")
         if not 0 <= start_ns <= LATEST_START_NS:
@@ -106,7 +112,7 @@ class Instruments:
         self.directory.mkdir(parents=True, exist_ok=True)
         names = (side_a, OTHER_END[side_a])
         self._ends = [_End(name, self.directory / f"{medium.dump}.{name}.txt") for name in names]
-        self._captured: list[tuple[int, bytes]] = []
+        self._captures, self._captured = captures, list[tuple[int, bytes]]()
 
     def note(self, part: Iterable[Happening]) -> None:
         """Log the next part of the run."""
@@ -127,8 +133,9 @@ class Instruments:
         if it.what == SENT:
             end.frames.append(Logged(At(record, time_ns, 0, True), it.octets, False))
             end.on_the_way.append(it.octets)
-            packet = self.medium.packet(it.octets, end.name == "mobile", it.time_ns)
-            self._captured.append((time_ns, packet))
+            if self._captures:
+                packet = self.medium.packet(it.octets, end.name == "mobile", it.time_ns)
+                self._captured.append((time_ns, packet))
         elif it.what in (RECEIVED, ERASED):
             octets = self._ends[1 - it.side].on_the_way.popleft()
             end.frames.append(Logged(At(record, time_ns, 1, False), octets, it.what == ERASED))

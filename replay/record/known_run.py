@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from multitracer.replay.engine.driver import Engine
 from multitracer.replay.record.tcp_packets import Flow, Packet, Segment
@@ -29,7 +29,7 @@ class Seen(NamedTuple):
     ssthresh: float
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class Copy:
     """A packet that an end sent, and what became of it; times in ns from the start of the run, None: never."""
 
@@ -128,8 +128,8 @@ class KnownRun(Protocol):
         """What ends were like after each of their events."""
 
     @property
-    def link(self) -> Sequence[LinkRow]:
-        """The link's log."""
+    def link(self) -> Any:
+        """The link's log, rows of `notes.ROW`."""
 
     @property
     def given(self) -> dict[tuple[int, int], Copy]:

@@ -310,10 +310,10 @@ UNREPAIRED = ("raw", "rlc-um", "rlc-tm")
 def air_times(run: KnownRun, side: int) -> Iterator[tuple[int, int]]:
     """When each of a side's own frames was on the air."""
     direction = run.setting.radio[side]
-    for row in run.link:
-        if row.event == notes.SENT and row.side == side and row.what == 0:
-            lasts = direction.slot_ns or -(-row.octets * 8_000_000_000 // direction.rate_bps)
-            yield row.time_ns, row.time_ns + lasts
+    rows = run.link
+    own = rows[(rows["event"] == notes.SENT) & (rows["side"] == side) & (rows["what"] == 0)]
+    for begin, octets in zip(own["time_ns"].tolist(), own["octets"].tolist(), strict=True):
+        yield begin, begin + (direction.slot_ns or -(-octets * 8_000_000_000 // direction.rate_bps))
 
 
 def stalls(transfer: Transfer) -> Spans:

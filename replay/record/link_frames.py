@@ -95,8 +95,8 @@ class SideTruth:
     def _packets(self) -> Iterator[tuple[Offered, Copy | None]]:
         past, end = self.run.setting.past, 0
         framing = PPP_OCTETS if self.run.scenario.flag("link.ppp") else 0
-        for row in self.run.link:
-            if row.event != notes.OFFERED or row.side != self.side or (past and row.what == MEDIA_FLOW):
+        for row in map(LinkRow._make, self._rows(notes.OFFERED).tolist()):
+            if past and row.what == MEDIA_FLOW:
                 continue
             copy = self.run.given.get((self.side, row.number)) if row.what != MEDIA_FLOW else None
             begin, end = end, end + row.octets
@@ -131,13 +131,14 @@ class SideTruth:
         first, last, begin = frames.first[carries], frames.last[carries], frames.begin_ns[carries]
         again = np.flatnonzero(repeat[carries])
         new = np.flatnonzero(~repeat[carries])
+        begin_again, last_new = begin[again], last[new]
         found: dict[tuple[int, ...], list[Delivery]] = {}
         for one, copy in self.packets:
             if copy is None or copy.delivered_ns is None:
                 continue
-            place = int(np.searchsorted(last[new], one.begin, side="right"))
+            place = int(np.searchsorted(last_new, one.begin, side="right"))
             first_ns = int(begin[new[place]]) if place < len(new) else copy.delivered_ns
-            low, high = np.searchsorted(begin[again], (first_ns, copy.delivered_ns))
+            low, high = np.searchsorted(begin_again, (first_ns, copy.delivered_ns))
             near = again[low:high]
             repeats = int(((first[near] < one.end) & (last[near] > one.begin)).sum())
             found.setdefault(one.stream, []).append(Delivery(copy.delivered_ns, first_ns, repeats, copy))
@@ -203,29 +204,25 @@ class SideTruth:
     @property
     def _changes(self) -> Any:
         """The rows that say what holds its new data."""
-        rows = [row for row in self.run.link if row.event == notes.HELD and row.side == self.side]
-        return {name: np.array([getattr(row, name) for row in rows], dtype=np.int64) for name in LinkRow._fields}
+        return self._rows(notes.HELD)
+
+    def _rows(self, event: int) -> Any:
+        """The log's rows of what happened on this side."""
+        rows = self.run.link
+        return rows[(rows["event"] == event) & (rows["side"] == self.side)]
 
     @cached_property
     def resets(self) -> Spans:
         """From the first request of a reset by either side to the first answer."""
-        came = [
-            Arrivals(
-                np.array([row.time_ns for row in rows], dtype=np.int64),
-                np.array([row.event == notes.RECEIVED for row in rows], dtype=np.int64),
-            )
-            for rows in self.arrivals
-        ]
-        return joined(resets_of(self.sent, came, self._until))
+        return joined(resets_of(self.sent, self.arrivals, self._until))
 
     @cached_property
-    def arrivals(self) -> tuple[list[LinkRow], list[LinkRow]]:
-        """What came of the frames to each side, good or damaged, in the order in which the other side sent them."""
-        found: tuple[list[LinkRow], list[LinkRow]] = [], []
-        for row in self.run.link:
-            if row.event in (notes.RECEIVED, notes.ERASED) and row.what == 0:
-                found[row.side].append(row)
-        return found
+    def arrivals(self) -> list[Arrivals]:
+        """What came of the frames to each side."""
+        rows = self.run.link
+        came = rows[np.isin(rows["event"], (notes.RECEIVED, notes.ERASED)) & (rows["what"] == 0)]
+        of_sides = (came[came["side"] == side] for side in (0, 1))
+        return [Arrivals(own["time_ns"], (own["event"] == notes.RECEIVED).astype(np.int64)) for own in of_sides]
 
     @cached_property
     def round_trip_ns(self) -> int:
@@ -255,17 +252,35 @@ def _pdus(log: Log, side: int, direction: Direction, parameters: Any) -> FramesS
     own = (rows["event"] == notes.SENT) & (rows["side"] == side) & (rows["what"] == 0)
     octets = rows["octets"][own]
     begin, end = air_times(rows["time_ns"][own], octets, direction)
-    pdus = [_pdu(log.frames[at], int(rows[at].octets), parameters) for at in np.flatnonzero(own)]
+    pdus = [_pdu(*one, parameters) for one in zip(pdu_heads(log, own), octets.tolist(), strict=True)]
     first, last, numbered, data, request = np.array(pdus, dtype=np.int64).reshape(-1, 5).T
     return FramesSent(begin, end, octets, first, last, numbered, data, request)
 
 
-def _pdu(frame: Any, octets: int, parameters: Any) -> tuple[int, int, int, int, int]:
+class PduHead(NamedTuple):
+    """What the log has of a PDU."""
+
+    octets: bytes
+    """Those before its data, or all of a control PDU."""
+    start: int
+    """The first octet of the stream in it."""
+    jump: int
+    """So many octets are left out behind the first end of an SDU in it."""
+
+
+def pdu_heads(log: Log, own: Any) -> Iterator[PduHead]:
+    """Those of some of the log's rows."""
+    places, octets = np.flatnonzero(own), log.frames["octets"]
+    columns = (log.frames[name][places].tolist() for name in ("kept", "start", "jump"))
+    for place, kept, start, jump in zip(places.tolist(), *columns, strict=True):
+        yield PduHead(octets[place, :kept].tobytes(), start, jump)
+
+
+def _pdu(pdu: PduHead, octets: int, parameters: Any) -> tuple[int, int, int, int, int]:
     """The first octet of the stream, that after the last, whether it is numbered, its octets, and if it is a reset."""
-    head = frame["octets"][: int(frame["kept"])].tobytes()
+    head, start, jump = pdu
     if not head[0] & DATA_PDU:
         return 0, 0, 0, 0, _REQUESTS.get(head[0] >> 4, 0)
-    start, jump = int(frame["start"]), int(frame["jump"])
     if parameters.length_indicators:
         _, _, data = indicators(head, parameters.li_octets, octets)
     else:

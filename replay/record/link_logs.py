@@ -18,7 +18,7 @@ from multitracer.replay.arq import notes
 from multitracer.replay.arq.notes import Log
 from multitracer.replay.engine.direction import Direction
 from multitracer.replay.record.instruments import ARRIVALS, SENT, Happening, Instruments, Lost, Medium, write_lost
-from multitracer.replay.record.link_frames import DATA_PDU, HEAD_BYTES, indicators
+from multitracer.replay.record.link_frames import DATA_PDU, HEAD_BYTES, PduHead, indicators, pdu_heads
 from multitracer.replay.record.recorder import Reader
 from multitracer.replay.record.rlc import RlcMedium
 from multitracer.replay.record.rlp import RLP_RECORDER, RlpMedium
@@ -117,7 +117,7 @@ class LinkLogs:
         if self._losses is None:
             self._losses = Losses(run.setting.radio[0]), Losses(run.setting.radio[1])
             if (medium := medium_of(run)) is not None:
-                self._instruments = Instruments(medium, self.directory, SIDES[0], self._start_ns)
+                self._instruments = Instruments(medium, self.directory, SIDES[0], self._start_ns, captures=False)
                 self._reader = self._rlp_reader(run)
         for time_ns, side, event, *_ in log.rows.tolist():
             if event == notes.SENT:
@@ -153,27 +153,26 @@ class LinkLogs:
 
     def _pdus(self, run: LoggedRun, log: Log) -> Iterator[Happening]:
         """What happened to PDUs, with the octets that they carry."""
-        for row, frame in zip(log.rows.tolist(), log.frames, strict=True):
-            time_ns, side, event, octets, _, flow = row
-            if flow != 0:
-                continue
+        own = log.rows["what"] == 0
+        sent = pdu_heads(log, own & (log.rows["event"] == notes.SENT))
+        for time_ns, side, event, octets, *_ in log.rows[own].tolist():
             if event == notes.SENT:
-                yield Happening(time_ns, side, SENT, self._pdu(run, side, octets, frame))
+                yield Happening(time_ns, side, SENT, self._pdu(run, side, octets, next(sent)))
             elif event in ARRIVALS:
                 yield Happening(time_ns, side, ARRIVALS[event])
 
-    def _pdu(self, run: LoggedRun, side: int, octets: int, frame: Any) -> bytes:
+    def _pdu(self, run: LoggedRun, side: int, octets: int, pdu: PduHead) -> bytes:
         """The octets of a PDU: a control PDU's own, or a header and the data that it stands for."""
-        head = frame["octets"][: int(frame["kept"])].tobytes()
+        head, start, jump = pdu
         if not head[0] & DATA_PDU:
             return head[:octets]
         parameters = run.setting.link[side]
-        stream, start = self._streams[side], int(frame["start"])
+        stream = self._streams[side]
         if not parameters.length_indicators:
             return head[:HEAD_BYTES] + stream.octets(start, octets - parameters.header_bytes)
         ends, at, data = indicators(head, parameters.li_octets, octets)
-        first = min(ends[0], data) if ends and frame["jump"] else data
-        carried = stream.octets(start, first) + stream.octets(start + first + int(frame["jump"]), data - first)
+        first = min(ends[0], data) if ends and jump else data
+        carried = stream.octets(start, first) + stream.octets(start + first + jump, data - first)
         return (head[:at] + carried + head[at + data :]).ljust(octets, b"\0")
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
+
+import numpy as np
 
 from multitracer.replay.arq import notes
 from multitracer.replay.arq.rlp.state import FLUSH
 from multitracer.replay.record.known_run import Copy, LinkRow
 from multitracer.replay.simulate.transport import MEDIA_FLOW
 
+OF_PACKETS = (notes.OFFERED, notes.DELIVERED, notes.LOST)
+
 
 class LinkedRun(Protocol):
-    """Where packets and the link's log are kept."""
-
-    @property
-    def link(self) -> list[LinkRow]:
-        """The link's log so far."""
+    """Where packets are kept."""
 
     @property
     def given(self) -> dict[tuple[int, int], Copy]:
@@ -26,15 +26,19 @@ class PacketFates:
     """Notes in packets when the link delivered or lost them; `rlp` says whether its resets tell what they flush."""
 
     def __init__(self, run: LinkedRun, *, rlp: bool) -> None:
-        self._run, self._rlp = run, rlp
+        self._run = run
+        self._events = [*OF_PACKETS, *([FLUSH] if rlp else [])]
         self._offered = [0, 0]
         self._under_way: tuple[dict[int, int], dict[int, int]] = {}, {}
         """Of each side, by SDU what its end is in the stream of all octets that it was offered."""
         self._partly_flushed: set[tuple[int, int]] = set()
 
-    def take(self, one: LinkRow) -> None:
-        """The next row of the link's log."""
-        self._run.link.append(one)
+    def take(self, rows: Any) -> None:
+        """The next rows of the link's log."""
+        for row in rows[np.isin(rows["event"], self._events)].tolist():
+            self._take(LinkRow(*row))
+
+    def _take(self, one: LinkRow) -> None:
         if one.event == notes.OFFERED:
             self._offered[one.side] += one.octets
             self._under_way[one.side][one.number] = self._offered[one.side]
@@ -48,7 +52,7 @@ class PacketFates:
                     copy.lost_ns = None
             elif copy is not None:
                 copy.lost_ns = one.time_ns
-        elif self._rlp and one.event == FLUSH:
+        else:
             self._flush(one)
 
     def _flush(self, one: LinkRow) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TextIO
 
 from multitracer.link.pace import Pace
 from multitracer.model.errors import UsageError
 from multitracer.parsers import rlcdump
 from multitracer.parsers.shared import rlc_frames
-from multitracer.parsers.shared.rlc_frames import OTHER_END
+from multitracer.parsers.shared.rlc_frames import OTHER_END, At, FrameRow
 from multitracer.replay.arq import notes
 from multitracer.replay.arq.notes import Log
 from multitracer.replay.arq.rlc.parameters import Parameters
@@ -37,13 +38,13 @@ class RlcMedium:
 
     def table(self, logged: Sequence[Logged], side: str) -> pd.DataFrame:
         """The frames table of what one end logged; a PDU with several reports has several rows."""
-        pdus = rlc_frames.PduRows()
+        rows: list[FrameRow] = []
         for at, octets, damaged in logged:
             if damaged:
-                pdus.rows.append(rlc_frames.FrameRow(*at, "BAD", length_bytes=len(octets)))
+                rows.append(FrameRow(*at, "BAD", length_bytes=len(octets)))
             else:
-                pdus.umts_am(at, octets, self.li_bits)
-        return rlc_frames.frames_table(pdus.rows, [side, OTHER_END[side]])
+                rows += [FrameRow._make((*at, *row[len(at) :])) for row in _decoded(octets, self.li_bits)]
+        return rlc_frames.frames_table(rows, [side, OTHER_END[side]])
 
     def write(self, stream: TextIO, frames: pd.DataFrame, side: str, events: pd.DataFrame) -> None:
         """Write a log with its header."""
@@ -55,6 +56,14 @@ class RlcMedium:
     def packet(self, octets: bytes, uplink: bool, time_ns: int) -> bytes:
         """A packet of umts-rlc."""
         return datagrams.of_umts_rlc(octets, uplink=uplink, li_bits=self.li_bits)
+
+
+@lru_cache(1 << 13)  # those of a part of the log: it is written end by end
+def _decoded(octets: bytes, li_bits: int) -> list[FrameRow]:
+    """The rows of a PDU, each end's but for when and where it was logged."""
+    pdus = rlc_frames.PduRows()
+    pdus.umts_am(At(0, 0, 0, True), octets, li_bits)
+    return pdus.rows
 
 
 class AmRecorder:

@@ -103,7 +103,8 @@ class Truth:
 
     def _links(self) -> Iterator[dict[str, Any]]:
         """What each direction of the link carried: its own frames, not what went past it."""
-        counted = Counter((row.side, row.event) for row in self.run.link if row.what == NO_SDU)
+        rows = self.run.link[self.run.link["what"] == NO_SDU]
+        counted = Counter(zip(rows["side"].tolist(), rows["event"].tolist(), strict=True))
         protocol, engine = self.run.scenario.word("link.protocol"), self.run.engine
         for side, (name, entity) in enumerate(zip(SIDES, (engine.a, engine.b), strict=True)):
             yield {

@@ -9,13 +9,15 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from multitracer.compute import kernels
 from multitracer.model.errors import UsageError
+from multitracer.replay.arq import notes
 from multitracer.replay.arq.notes import Log
 from multitracer.replay.engine.driver import Engine
-from multitracer.replay.record.known_run import Copy, LinkRow, Resend, Seen, State
+from multitracer.replay.record.kept_log import Growing
+from multitracer.replay.record.known_run import Copy, Resend, Seen, State
 from multitracer.replay.record.packet_fates import PacketFates
 from multitracer.replay.record.tcp_packets import (
     IP_BYTES,
@@ -74,7 +76,8 @@ class SimulatedRun:
     arrived: list[Copy] = field(default_factory=list)
     """Those that came to an end, in their order."""
     states: list[State] = field(default_factory=list)
-    link: list[LinkRow] = field(default_factory=list)
+    rows: Growing = field(default_factory=lambda: Growing(notes.ROW))
+    """The link's log."""
     given: dict[tuple[int, int], Copy] = field(default_factory=dict)
     """The packets that each side of the link was given, by side and the SDU's number."""
 
@@ -92,6 +95,11 @@ class SimulatedRun:
     def whole_bytes(self) -> int:
         """Data in a full segment."""
         return self.flows.form.payload_bytes
+
+    @cached_property
+    def link(self) -> Any:
+        """The link's log in one table; to be asked for at the end."""
+        return self.rows.whole()
 
     @cached_property
     def resends(self) -> list[Resend]:
@@ -191,8 +199,8 @@ class _Story:
         count = int(kept.state.rows)
         for row, packet, seen in zip(*(table[:count].tolist() for table in kept[1:]), strict=True):
             self._take(Row(*row), Packet(*packet), Seen(*seen))
-        for one in map(LinkRow._make, log.rows.tolist()):
-            self._fates.take(one)
+        self.run.rows.append(log.rows)
+        self._fates.take(log.rows)
 
     def _take(self, row: Row, packet: Packet, seen: Seen) -> None:
         if row.what == journal.EXPIRED:

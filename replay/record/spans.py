@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
@@ -29,9 +30,11 @@ def within(spans: Iterable[tuple[int, int]], start: int, end: int) -> Spans:
 
 def without(spans: Spans, others: Spans) -> Spans:
     """The instants of sorted spans that are in none of other sorted ones."""
-    found: Spans = []
-    at = 0
-    for begin, end in spans:
+    if not others:
+        return spans
+    first, last = _touched(spans, others[0][0], others[-1][1])
+    found, at = spans[:first], 0
+    for begin, end in spans[first:last]:
         start = begin
         while at < len(others) and others[at][1] <= start:
             at += 1
@@ -43,12 +46,22 @@ def without(spans: Spans, others: Spans) -> Spans:
             place += 1
         if start < end:
             found.append((start, end))
-    return found
+    return found + spans[last:]
 
 
 def both(spans: Spans, others: Spans) -> Spans:
     """The instants that are in both of two sets of sorted spans."""
-    return without(spans, without(spans, others))
+    few, many = sorted((spans, others), key=len)
+    found: Spans = []
+    for begin, end in few:
+        first, last = _touched(many, begin, end)
+        found += ((max(begin, one), min(end, other)) for one, other in many[first:last] if other > begin)
+    return found
+
+
+def _touched(spans: Spans, begin: int, end: int) -> tuple[int, int]:
+    """Which of sorted spans can have instants between two times: from one to before another."""
+    return max(bisect_left(spans, (begin,)) - 1, 0), bisect_left(spans, (end,))
 
 
 def length(spans: Iterable[tuple[int, int]]) -> int:
@@ -62,6 +75,6 @@ def charged(whole: tuple[int, int], causes: Sequence[tuple[str, Spans]]) -> dict
     found: dict[str, Spans] = {}
     for name, spans in causes:
         rest = without(left, spans)
-        found[name] = found.get(name, []) + without(left, rest)
+        found[name] = sorted(found.get(name, []) + without(left, rest))
         left = rest
     return found

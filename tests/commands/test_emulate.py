@@ -52,6 +52,18 @@ def test_a_transfer_that_failed_is_said(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert "status" not in run(monkeypatch, tmp_path / "b").stderr
 
 
+def test_a_link_is_refused_that_its_window_does_not_fill(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With the key, the arithmetic, and a window that would; one that is said beside the link is taken."""
+    fast = ["--set", "link.rate_bps=40000", "--set", "link.tti_s=0.005"]
+    with pytest.raises(emulate.UsageError, match=r"link\.rlp\.window: the link down .*\nNo window fills it") as refused:
+        run(monkeypatch, tmp_path / "a", *fast)
+    assert refused.value.exit_code == 2
+    assert not (tmp_path / "a").exists()
+    said = run(monkeypatch, tmp_path / "b", *fast, "--set", "link.rlp.window=61")
+    assert said.exit_code == 0
+    assert "link.rlp.window: the link down has room for 0.0384 Mbit/s" in said.stderr
+
+
 def test_a_window_that_does_not_fill_the_link_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """With both rates; nothing is said where it does."""
     small = run(monkeypatch, tmp_path / "a", "--set", "link.rlp.window=10")

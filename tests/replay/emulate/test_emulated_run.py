@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from multitracer.replay.arq import notes
+from multitracer.replay.arq.notes import Log
 from multitracer.replay.emulate.emulated_run import EmulatedRun, emulated_run
 from multitracer.replay.emulate.kernel_log import Event, KernelLog
 from multitracer.replay.emulate.link import Packet
 from multitracer.replay.emulate.tcp_header import ACK, FIN, SYN, header_of
+from multitracer.replay.record.kept_log import KeptLog
 from multitracer.replay.record.known_run import FAST, TIMEOUT
 
 MS = 1_000_000
@@ -59,12 +61,13 @@ class Scene:
 
     def run(self, *events: Event, captured: Any = None) -> EmulatedRun:
         """The run, with what the sender's kernel logged."""
-        rows = np.array(sorted(self.rows), dtype=np.int64)
-        link: Any = SimpleNamespace(packets=self.packets, log=[SimpleNamespace(rows=rows)], engine=None)
+        log = KeptLog(frames=False)
+        log.append(Log(None, np.array(sorted(self.rows), dtype=notes.ROW), None))
+        link: Any = SimpleNamespace(packets=self.packets, log=log, engine=None)
         windows = [15 * MS, 45 * MS + 50_000, 90 * MS], [9, 10, 11]
-        log = KernelLog({NAMES: list(events)}, {NAMES: windows}, captured or {})
+        kernel = KernelLog({NAMES: list(events)}, {NAMES: windows}, captured or {})
         scenario: Any = SimpleNamespace(word=lambda _: "rlc-am")
-        return emulated_run(scenario, None, link, (log, KernelLog({}, {}, {})))  # type: ignore[arg-type]
+        return emulated_run(scenario, None, link, (kernel, KernelLog({}, {}, {})))  # type: ignore[arg-type]
 
 
 def told(run: EmulatedRun) -> list[tuple[int, int, str, list[bool]]]:

@@ -44,7 +44,7 @@ def test_packets_are_read_from_the_log_with_their_frames(two_hosts: object, tmp_
     link.run(lambda: (len(link.packets) == len(sent) and not link.under_way) or time.monotonic() > end)
     assert [b.recv(2000) for _ in sent] == sent
     logs = LinkLogs(tmp_path, 1_700_000_000_000_000_000, exact=True)
-    for part in link.log:
+    for part in link.log.parts():
         logs.hear(Run(scenario, made, link), part)
     logs.finish(Run(scenario, made, link))
     tables = read(tmp_path / "rlpdump.network.txt").tables

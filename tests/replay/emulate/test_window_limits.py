@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from multitracer.replay.emulate.window_limits import window_limits
+from multitracer.model.errors import UsageError
+from multitracer.replay.emulate.window_limits import check_windows, window_limits
 from multitracer.replay.simulate.scenario import resolve
 from multitracer.replay.simulate.schema import parsed
 
@@ -39,3 +40,37 @@ def test_what_the_link_has_room_for_is_user_data() -> None:
 def test_a_protocol_without_a_window_has_no_limit() -> None:
     """Raw frames wait for nobody."""
     assert window_limits(resolve("test", {})) == []
+
+
+SLOW: dict[str, str] = {"link.protocol": "rlc-am", "link.delay_s": "0.2"}
+FAST = {"link.rate_bps": "5000000"}
+
+
+def refused(file: dict[str, str], settings: dict[str, str]) -> str:
+    """Why a link is refused of these keys in a file and over it, empty where it is not."""
+    own, over = (dict(parsed(*one) for one in keys.items()) for keys in (file, settings))
+    try:
+        check_windows(resolve("test", own | over), own | over, over)
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+def test_a_link_that_its_window_cannot_fill_is_refused() -> None:
+    """With the window that would, if there is one; that window is taken."""
+    said = refused(SLOW, FAST)
+    needed = int(said.partition("Fill it with link.rlc-am.window = ")[2].partition(",")[0])
+    assert "4.96 Mbit/s, and a window of 512 frames over a round trip of 0.401 s carries" in said
+    assert refused(SLOW, FAST | {"link.rlc-am.window": str(needed - 1)}) == ""
+    assert refused(SLOW, {}) == ""
+    assert needed * (250 - 2) * 8 / 0.401 == pytest.approx(4.96e6, rel=0.002)
+    assert "No window fills it" in refused(SLOW, {"link.rate_bps": "90000000"})
+
+
+def test_a_window_is_asked_for_where_it_is_said_with_its_link() -> None:
+    """In a file with the link, whatever else is set; for another link it has to be said anew."""
+    window = {"link.rlc-am.window": "20"}
+    assert refused(SLOW | FAST | window, {}) == ""
+    assert refused(SLOW | FAST | window, {"channel.model": "none"}) == ""
+    assert refused(SLOW | window, FAST)
+    assert refused(SLOW, {"link.down.rate_bps": "5000000"} | window) == ""

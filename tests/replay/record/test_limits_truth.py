@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from multitracer.replay.arq import notes
+from multitracer.replay.arq.fields import table
 from multitracer.replay.record import limits_truth
 from multitracer.replay.tcp.packets import DATA, FIN
 
@@ -28,8 +30,9 @@ def transfer(protocol: str, *copies: Any, states: tuple[Any, ...] = ()) -> Any:
     """A transfer that ends at 1000, over a link that takes 10 ns beside its octets' time."""
     directions = [SimpleNamespace(delay_ns=10, slot_ns=0, rate_bps=8_000_000_000)]
     run = SimpleNamespace(
-        scenario=SimpleNamespace(word=lambda _: protocol), setting=SimpleNamespace(radio=directions), link=[]
-    )
+        scenario=SimpleNamespace(word=lambda _: protocol), setting=SimpleNamespace(radio=directions),
+        link=table(0, notes.ROW),
+    )  # fmt: skip
     return SimpleNamespace(run=run, end=0, copies=copies, states=states, session=(0, 1000))
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from multitracer.replay.arq import notes
 from multitracer.replay.arq.rlp.state import FLUSH
-from multitracer.replay.record.known_run import LinkRow
 from multitracer.replay.record.packet_fates import PacketFates
 from multitracer.replay.simulate.transport import TCP_FLOW
 
@@ -18,10 +18,9 @@ def fates(protocol: str, *rows: tuple[int, ...]) -> list[tuple[int | None, int |
     """When two packets of 100 octets each were delivered and lost, by rows of (time, side, event, octets, number)."""
     copies: list[Any] = [SimpleNamespace(delivered_ns=None, lost_ns=None) for _ in range(2)]
     given = {(0, number): one for number, one in enumerate(copies)}
-    run: Any = SimpleNamespace(given=given, link=[])
-    story = PacketFates(run, rlp=protocol == "rlp")
-    for row in ((0, 0, notes.OFFERED, 100, 0), (0, 0, notes.OFFERED, 100, 1), *rows):
-        story.take(LinkRow(*row, TCP_FLOW))
+    story = PacketFates(SimpleNamespace(given=given), rlp=protocol == "rlp")  # type: ignore[arg-type]
+    offered = (0, 0, notes.OFFERED, 100, 0), (0, 0, notes.OFFERED, 100, 1)
+    story.take(np.array([(*row, TCP_FLOW) for row in (*offered, *rows)], dtype=notes.ROW))
     return [(one.delivered_ns, one.lost_ns) for one in copies]
 
 
