@@ -43,10 +43,10 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--plain", action="store_true", help="kernels as plain Python")
-    parser.add_argument("--save", type=Path, help="write this one input (--first) to a file, and run nothing")
+    parser.add_argument("--save", type=Path, help="write this one input (--first) to a folder, and run nothing")
     asked = parser.parse_args()
     if asked.save:
-        asked.save.write_bytes(mutants.mutant(asked.seed, asked.first)[1])
+        pipeline.save(mutants.mutant(asked.seed, asked.first), asked.save)
         return
     print(f"seed {asked.seed}", flush=True)
     pipeline.settle(compiled=not asked.plain)
