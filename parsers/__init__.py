@@ -11,6 +11,7 @@ Nothing here imports a parser before it is needed: `multitracer formats` lists t
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -129,6 +130,19 @@ def read(source: Source) -> Recording:
     return recording
 
 
+def mode_of(path: str) -> int:
+    """The kind of a file that a person named, as `stat` reads it; 0 where there is none, or none may be looked at."""
+    try:
+        return Path(path).stat().st_mode
+    except (OSError, ValueError):  # ValueError: a name with a zero octet
+        return 0
+
+
+def is_folder(path: str) -> bool:
+    """Whether it is a directory, as far as that can be seen."""
+    return stat.S_ISDIR(mode_of(path))
+
+
 def inputs_in(paths: list[str]) -> list[str]:
     """The files that the paths name, each once; of directories all files below, sorted, without hidden ones.
 
@@ -137,7 +151,7 @@ def inputs_in(paths: list[str]) -> list[str]:
     """
     found: list[str] = []
     for path in paths:
-        if path == "-" or not Path(path).is_dir():
+        if path == "-" or not is_folder(path):
             found.append(path)
             continue
         files = sorted(_files_below(path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
@@ -19,6 +20,7 @@ from multitracer.commands.messages import QUIET, VERBOSE, say
 from multitracer.commands.parameters import SUMMARY, files_in, losses_of, no_message
 from multitracer.export.result_directory import ResultDirectory, is_whole
 from multitracer.model.errors import MissingCapabilityError, MultiTracerError
+from multitracer.parsers import mode_of
 
 _HASHED_AT_ONCE = 1 << 20
 _ONE_AT_A_TIME = threading.Lock()
@@ -128,7 +130,7 @@ def key_of(task: Task) -> str:
 
 def _content(path: str) -> str:
     """A hash of a regular file's content; raises ValueError for what is none."""
-    if not Path(path).is_file():
+    if not stat.S_ISREG(mode_of(path)):
         raise ValueError(path)
     digest = hashlib.blake2b()
     with Path(path).open("rb") as file:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import stat
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from click.shell_completion import CompletionItem
 from multitracer.commands.messages import Progress, quiet, say, verbose
 from multitracer.export.result_directory import ResultDirectory
 from multitracer.model.errors import UsageError
+from multitracer.parsers import inputs_in, mode_of
 
 if TYPE_CHECKING:
     from multitracer.model.analysis import Analysis
@@ -240,7 +242,7 @@ def check_copies(inputs: Sequence[str], formats: Sequence[str], *, anonymize: bo
         return
     if anonymize:
         raise UsageError("pcapng copies packets as they are, with addresses and payload: not with --anonymize")
-    once = [path for path in inputs if path == "-" or Path(path).is_fifo()]
+    once = [path for path in inputs if path == "-" or stat.S_ISFIFO(mode_of(path))]
     if once:
         raise UsageError(f"{once[0]}: pcapng copies captures, and this cannot be read twice\nWrite it to a file first.")
 
@@ -280,7 +282,8 @@ def _import_ahead(files: Sequence[str]) -> None:
     """Let a thread import what comes after the reading of long files, 0.3 s: decoding leaves it the interpreter."""
     from multitracer.compute.threads import most
 
-    if most() > 1 and sum(Path(file).stat().st_size for file in files if Path(file).is_file()) >= _LONG_INPUT_BYTES:
+    regular = (file for file in files if stat.S_ISREG(mode_of(file)))
+    if most() > 1 and sum(Path(file).stat().st_size for file in regular) >= _LONG_INPUT_BYTES:
         Thread(name="imports", target=_import_all).start()
 
 
@@ -292,8 +295,6 @@ def _import_all() -> None:
 
 def files_in(inputs: Sequence[str]) -> list[str]:
     """The files that the inputs name, directories expanded without the results of earlier runs."""
-    from multitracer.parsers import inputs_in
-
     return [path for path in inputs_in(list(inputs)) if path in inputs or not _is_result(Path(path))]
 
 

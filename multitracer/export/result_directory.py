@@ -125,11 +125,11 @@ def recover(directory: Path, tell: Callable[[str], None] = lambda _: None) -> li
 
     Returns the directories in which there was something to finish. Raises UsageError where there is no such directory.
     """
-    if not directory.is_dir():
+    if not _leads_to_a_folder(directory):
         problem = "is no directory" if os.path.lexists(directory) else "there is no such directory"
         raise UsageError(f"{directory}: {problem}, so nothing can be recovered there\nName the one of the run with -o.")
     found = sorted(path.parents[1] for path in directory.glob(f"*/{OURS}/{JOURNAL}"))
-    if (directory / OURS / JOURNAL).exists():
+    if os.path.lexists(directory / OURS / JOURNAL):
         found.insert(0, directory)
     for one in found:
         place = _Place(one, tell)
@@ -145,7 +145,7 @@ def is_whole(directory: Path, last: str) -> bool:
     """Whether a result ending with `last` is there, and no file that the manifest lists is missing."""
     place = _Place(directory, lambda _: None)
     return (
-        not (place.ours / JOURNAL).exists()
+        not os.path.lexists(place.ours / JOURNAL)
         and any(last in files for files in place.manifest().values())
         and all(place.is_file(path) for files in place.manifest().values() for path in files)
     )
@@ -225,7 +225,7 @@ class _Place:
             self.unlock()
 
     def _remove_what_was_prepared(self) -> None:
-        if not (self.ours / JOURNAL).exists():
+        if not os.path.lexists(self.ours / JOURNAL):
             shutil.rmtree(self.staging, ignore_errors=True)
         if not any((self.ours / name).exists() for name in (JOURNAL, MANIFEST)):  # nothing was ever written here
             with suppress(OSError):
@@ -284,7 +284,7 @@ class _Place:
     def explain(self, error: OSError) -> None:
         """Raise what a user can do, if the results are not in their places or there is no room for them."""
         why = error.strerror or str(error)
-        if (self.ours / JOURNAL).exists():
+        if os.path.lexists(self.ours / JOURNAL):
             raise MissingCapabilityError(
                 f"{self.directory}: the results are whole, but not all in their place: {why}\n"
                 f"Mend that; then `multitracer analyze --recover -o {self.directory}` puts them there."
@@ -298,7 +298,7 @@ class _Place:
     def explain_meanwhile(self, error: OSError) -> None:
         """The same, or that the directory was removed while a run wrote there."""
         self.explain(error)
-        if not self.results.exists():
+        if not os.path.lexists(self.results):
             raise MissingCapabilityError(
                 f"{self.directory}: the results could not be written: the directory was removed meanwhile\n"
                 "Run it again, or name another place with -o."
@@ -327,6 +327,14 @@ class _Place:
             if folder.exists() and folder.stat().st_dev != device:
                 return f"{folder} is another file system than {self.directory}, and files cannot be moved there"
         return ""
+
+
+def _leads_to_a_folder(path: Path) -> bool:
+    """Whether it is a folder or a link to one; not where the system refuses to look."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def _is_folder(path: Path) -> bool:

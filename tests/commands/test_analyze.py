@@ -389,6 +389,29 @@ def test_an_output_directory_that_cannot_be_written_is_wrong_usage(
     assert "taken: no results can be written there" in capsys.readouterr().err
 
 
+TOO_LONG = "a" * 300
+"""No file system has a file of such a name: to look at it is an error, not an answer."""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["analyze", TOO_LONG, "-o", "out"], 3),
+        (["analyze", TOO_LONG, "--export", "pcapng", "-o", "out"], 3),
+        (["retrace", TOO_LONG, "-o", "out"], 3),
+        (["analyze", str(RLP), "-o", TOO_LONG], 2),
+        (["analyze", "--recover", "-o", TOO_LONG], 2),
+    ],
+    ids=str,
+)
+def test_a_name_that_cannot_be_looked_at_is_told_as_one_that_is_not_there(
+    arguments: list[str], status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An input is no usable one, an output directory is wrong usage."""
+    monkeypatch.chdir(tmp_path)
+    assert cli.run(arguments) == status
+
+
 def test_an_empty_window_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Also if the inputs have no TCP packet at all."""
     line = "8.0 10.0.0.2:5001 10.0.0.1:54321 1480 0x80000010 0x80000008 10 2147483647 14848 1\n"
