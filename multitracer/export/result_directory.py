@@ -123,7 +123,8 @@ class ResultDirectory:
 def recover(directory: Path, tell: Callable[[str], None] = lambda _: None) -> list[Path]:
     """Finish the moves of runs that were killed within them, in `directory` and the directories in it.
 
-    Returns the directories in which there was something to finish. Raises UsageError where there is no such directory.
+    Returns the directories in which there was something to finish. Raises UsageError where there is no such directory,
+    and for a journal that is none.
     """
     if not _leads_to_a_folder(directory):
         problem = "is no directory" if os.path.lexists(directory) else "there is no such directory"
@@ -135,6 +136,11 @@ def recover(directory: Path, tell: Callable[[str], None] = lambda _: None) -> li
         place = _Place(one, tell)
         place.lock()
         try:
+            if not place.journal() and os.path.lexists(place.ours / JOURNAL):
+                raise UsageError(
+                    f"{one}: the journal of the run that was killed is damaged, so that it cannot be finished\n"
+                    "Run the command again."
+                )
             place.clear()
         finally:
             place.unlock()
@@ -237,6 +243,8 @@ class _Place:
         self._take_over()
         self.carry_out()
         with suppress(FileNotFoundError):
+            (self.ours / JOURNAL).unlink()  # a damaged one
+        with suppress(FileNotFoundError):
             shutil.rmtree(self.staging)
 
     def _take_over(self) -> None:
@@ -250,13 +258,20 @@ class _Place:
         """Our files by the command that wrote them; none where there is no manifest, or a damaged one."""
         return _read(self.ours / MANIFEST)
 
+    def journal(self) -> dict[str, list[str]]:
+        """What is to be removed and moved; nothing where there is no journal, or a damaged one."""
+        found = _read(self.ours / JOURNAL)
+        return found if {"remove", "move"} <= set(found) else {}
+
     def carry_out(self) -> None:
         """Do what the journal says and is not done yet, if there is one."""
-        journal = _read(self.ours / JOURNAL)
+        journal = self.journal()
         if not journal:
             return
         waiting = [path for path in journal["move"] if os.path.lexists(self.results / path)]
-        self._remove([path for path in journal["remove"] if path in waiting or path not in journal["move"]])
+        self.refuse_obstacles(waiting)
+        gone = [path for path in journal["remove"] if path in waiting or path not in journal["move"]]
+        self._remove([path for path in gone if self.is_file(path)])
         self._move(waiting[:-1])
         self._move(waiting[-1:])
         with suppress(FileNotFoundError):
@@ -347,11 +362,20 @@ def _files_below(folder: Path) -> Iterator[str]:
 
 
 def _read(path: Path) -> dict[str, list[str]]:
+    """Lists of files below the directory, by name; what is anything else is left out, as others may have written it."""
     try:
         found = json.loads(path.read_bytes())
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    if not isinstance(found, dict):
+        return {}
+    return {name: [one for one in files if _is_below(one)] for name, files in found.items() if isinstance(files, list)}
+
+
+def _is_below(path: Any) -> bool:
+    """Whether it is the path of a file that a result can have: within the directory, and not in .multitracer/."""
+    parts = Path(path).parts if isinstance(path, str) and "\0" not in path else ()
+    return bool(parts) and not Path(path).is_absolute() and ".." not in parts and parts[0] != OURS
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
