@@ -31,6 +31,7 @@ OURS = ".multitracer"
 LOCK, STAGING, JOURNAL, MANIFEST = "lock", "staging", "journal", "manifest"
 STAGING_OF_0_1 = "work"
 """What staging/ was called in version 0.1."""
+_NEVER_A_RESULT = (LOCK, STAGING, JOURNAL, MANIFEST, STAGING_OF_0_1)
 FILES = "files"
 """The folder in staging/ that is filled with results; drafts of journal and manifest lie beside it."""
 
@@ -69,7 +70,7 @@ class ResultDirectory:
             ready = True
         except OSError as error:
             place.explain(error)
-            problem = f"{place.directory}: no results can be written there: {error.strerror}"
+            problem = f"{place.directory}: no results can be written there: {error.strerror or error}"
             raise UsageError(f"{problem}\nName another place with -o.") from error
         finally:
             if not ready:
@@ -373,9 +374,10 @@ def _read(path: Path) -> dict[str, list[str]]:
 
 
 def _is_below(path: Any) -> bool:
-    """Whether it is the path of a file that a result can have: within the directory, and not in .multitracer/."""
+    """Whether it is the path of a file that a result can have: within the directory, and nothing that is ours here."""
     parts = Path(path).parts if isinstance(path, str) and "\0" not in path else ()
-    return bool(parts) and not Path(path).is_absolute() and ".." not in parts and parts[0] != OURS
+    ours = parts[:1] == (OURS,) and (len(parts) == 1 or parts[1] in _NEVER_A_RESULT)
+    return bool(parts) and not Path(path).is_absolute() and ".." not in parts and not ours
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

@@ -213,6 +213,16 @@ def test_names_of_any_octets_are_kept(tmp_path: Path) -> None:
     assert there(place) == {LAST: "2"}
 
 
+def test_results_for_later_runs_are_kept_in_our_folder(tmp_path: Path) -> None:
+    """What a command keeps beside its lock and manifest is one of its results: whole with them, and removed as they."""
+    kept = f"{OURS}/experiment.json"
+    write(tmp_path, {kept: "1", LAST: "1"})
+    assert (tmp_path / kept).read_text() == "1"
+    assert is_whole(tmp_path, LAST)
+    write(tmp_path, {LAST: "2"})
+    assert not (tmp_path / kept).exists()
+
+
 def test_a_second_run_waits_and_says_so(tmp_path: Path) -> None:
     """Until the first one ends, however it ends."""
     said: list[str] = []
