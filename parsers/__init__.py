@@ -17,7 +17,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from multitracer.model.errors import InputError, MultiTracerError, ReadingDefectError, UnknownFormatError
+from multitracer.model.errors import (
+    InputError,
+    MultiTracerError,
+    ReadingDefectError,
+    UnknownFormatError,
+    is_lack_of_memory,
+)
 
 if TYPE_CHECKING:
     from multitracer.model.trace import Recording
@@ -121,9 +127,11 @@ def read(source: Source) -> Recording:
     try:
         recording = recognise(source).parser.read(source)
         recording.bytes_read = recording.bytes_read or len(source)
-    except (MultiTracerError, MemoryError):
+    except MultiTracerError:
         raise
     except Exception as error:  # an input that shows a defect of ours is lost by itself, not with all others
+        if is_lack_of_memory(error):
+            raise
         raise ReadingDefectError(source.path, error) from error
     recording.skips[:0] = source.skips
     recording.complete = recording.complete and not source.skips

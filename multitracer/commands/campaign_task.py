@@ -19,7 +19,7 @@ from multitracer.commands.experiment import COMMAND, Written, analyze_into, skip
 from multitracer.commands.messages import QUIET, VERBOSE, say
 from multitracer.commands.parameters import SUMMARY, files_in, losses_of, no_message
 from multitracer.export.result_directory import ResultDirectory, is_whole
-from multitracer.model.errors import MissingCapabilityError, MultiTracerError
+from multitracer.model.errors import MissingCapabilityError, MultiTracerError, is_lack_of_memory
 from multitracer.parsers import mode_of
 
 _HASHED_AT_ONCE = 1 << 20
@@ -65,9 +65,10 @@ def run_experiment(task: Task) -> Failure | None:
             _unless_done(task)
     except MultiTracerError as error:
         return Failure(str(error), error.exit_code)
-    except (OSError, MemoryError) as error:
-        return Failure(f"{task.path}: {error or 'not enough memory'}", MissingCapabilityError.exit_code)
     except Exception as error:  # noqa: BLE001 - a defect shown by one experiment must not stop the others
+        if isinstance(error, OSError) or is_lack_of_memory(error):
+            lacking = error if isinstance(error, OSError) else "not enough memory"
+            return Failure(f"{task.path}: {lacking}", MissingCapabilityError.exit_code)
         return Failure(f"{task.path}: this is a defect in MultiTracer: {type(error).__name__}: {error}", 1)
     return None
 
