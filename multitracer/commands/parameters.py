@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from multitracer.model.trace import Trace
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Stated = TypeVar("Stated")
 
 SUMMARY, MARKDOWN = "summary.json", "summary.md"
 RESULTS = (SUMMARY, MARKDOWN, "report.html", "tables", "series", "xgraph", "xplot", "csv", "pcapng")
@@ -259,8 +260,8 @@ def read_and_analyze(inputs: Sequence[str], options: dict[str, Any]) -> Analysis
     if options["from_s"] is not None and options["to_s"] is not None and options["to_s"] <= options["from_s"]:
         raise UsageError(f"--to {options['to_s']:g} is not after --from {options['from_s']:g}")
     asked = AnalyzeOptions(
-        roles={input_named(path, files, "--role"): role for path, role in options.pop("roles")},
-        clocks={input_named(path, files, "--clock"): clock for path, clock in options.pop("clocks")},
+        roles=_of_inputs(options.pop("roles"), files, "--role"),
+        clocks=_of_inputs(options.pop("clocks"), files, "--clock"),
         **options,
     )
     _import_ahead(files)
@@ -313,6 +314,16 @@ def _is_ours(summary: Path) -> bool:
             return b'"multitracer"' in stream.read(40)
     except OSError:
         return False
+
+
+def _of_inputs(stated: Sequence[tuple[str, Stated]], files: Sequence[str], option: str) -> dict[str, Stated]:
+    """What an option states, by input; UsageError where it states two things of one."""
+    found: dict[str, Stated] = {}
+    for name, value in stated:
+        path = input_named(name, files, option)
+        if found.setdefault(path, value) != value:
+            raise UsageError(f"{option} {path}: two different things are said of it\nGive it once.")
+    return found
 
 
 def input_named(path: str, files: Sequence[str], option: str) -> str:

@@ -262,13 +262,15 @@ def test_one_connection_can_be_kept(tmp_path: Path) -> None:
         ("--from", "nan"), ("--to", "inf"), ("--link-rate", "nan"), ("--link-rate", "inf"),
         ("--clock", "rcv.pcap=1e12"), ("--clock", "rcv.pcap=0,-1000000"), ("--clock", "snd.pcap=1"),
         ("--connection", "99"), ("--to", "-3"),
+        ("--role", "snd.pcap=sender", "--role", "snd.pcap=receiver"),
+        ("--clock", "rcv.pcap=1", "--clock", "rcv.pcap=2"),
     ],
     ids=" ".join,
 )  # fmt: skip
 def test_impossible_option_values_are_wrong_usage(
-    arguments: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Not a number, no such connection, nothing in the window, the reference's own clock: status 2 with the reason."""
+    """Not a number, no such connection, nothing in the window, two clocks of one input: status 2 with the reason."""
     captures = [str(RLP / name) for name in ("snd.pcap", "rcv.pcap")]
     assert cli.run(["analyze", *captures, "-o", str(tmp_path), "-q", *arguments]) == 2
     assert cli.run(["analyze", *captures, "-o", str(tmp_path), *arguments]) == 2
