@@ -9,7 +9,7 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,8 @@ def limited(seconds: int) -> Iterator[None]:
 def analyzed(paths: list[Path], name: str, *, written: bool = False) -> None:
     """Read, analyse and sum up what is in the files, as `analyze --summary-only --json` does, or all that it writes.
 
+    Of an erasure trace or a link's log the erasures are described, as `erasures describe` does.
+
     What is no longer recognised is read by the parser of the format that it was.
     """
     from multitracer.analysis.pipeline import analyze
@@ -72,9 +74,10 @@ def analyzed(paths: list[Path], name: str, *, written: bool = False) -> None:
     for entry in trace.inputs:
         if entry.recording.defect is not None:
             raise entry.recording.defect
-    if "erased" in trace.inputs[0].recording.metadata:
-        for blocks in load(str(paths[0])):
-            describe(blocks.erased, blocks.block_bytes, blocks.known_ms)
+    if "packets" not in trace.inputs[0].recording.tables:
+        with suppress(InputError):
+            for blocks in load(str(paths[0])):
+                describe(blocks.erased, blocks.block_bytes, blocks.known_ms)
     if written:
         _write_all(trace, paths[0].parent / "results")
     else:
