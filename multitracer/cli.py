@@ -21,7 +21,7 @@ from multitracer import __version__
 from multitracer.commands import stopping
 from multitracer.commands.messages import QUIET, VERBOSE, say
 from multitracer.compute import garbage
-from multitracer.model.errors import MissingCapabilityError, MultiTracerError
+from multitracer.model.errors import MissingCapabilityError, MultiTracerError, is_lack_of_memory
 
 DEFECT, USAGE = 1, 2
 PIPE_CLOSED = 128 + signal.SIGPIPE
@@ -123,9 +123,9 @@ def _run(arguments: list[str]) -> int:
         return _explain(error, _usage(error), USAGE, context)
     except MultiTracerError as error:
         return _explain(error, str(error), error.exit_code, context)
-    except (OSError, MemoryError) as error:
-        return _explain(error, _exhausted(error), MissingCapabilityError.exit_code, context)
     except Exception as error:  # noqa: BLE001 - the one place where a defect is caught, to be called one
+        if isinstance(error, OSError) or is_lack_of_memory(error):
+            return _explain(error, _exhausted(error), MissingCapabilityError.exit_code, context)
         return _explain(error, _defect(error), DEFECT, context)
 
 
@@ -155,9 +155,9 @@ def _usage(error: click.ClickException) -> str:
     return f"{error.format_message()}\nTry `{path} --help`."
 
 
-def _exhausted(error: OSError | MemoryError) -> str:
+def _exhausted(error: Exception) -> str:
     """The message for an error of the operating system: disk full, no memory, no permission."""
-    if isinstance(error, MemoryError):
+    if not isinstance(error, OSError):
         return "there is not memory enough for this\nGive less at once: fewer inputs, or a part of them."
     where = f"{error.filename}: " if error.filename else ""
     hint = "\nMake room, or name another place with -o." if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""

@@ -11,12 +11,19 @@ Nothing here imports a parser before it is needed: `multitracer formats` lists t
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from multitracer.model.errors import InputError, MultiTracerError, ReadingDefectError, UnknownFormatError
+from multitracer.model.errors import (
+    InputError,
+    MultiTracerError,
+    ReadingDefectError,
+    UnknownFormatError,
+    is_lack_of_memory,
+)
 
 if TYPE_CHECKING:
     from multitracer.model.trace import Recording
@@ -120,13 +127,28 @@ def read(source: Source) -> Recording:
     try:
         recording = recognise(source).parser.read(source)
         recording.bytes_read = recording.bytes_read or len(source)
-    except (MultiTracerError, MemoryError):
+    except MultiTracerError:
         raise
     except Exception as error:  # an input that shows a defect of ours is lost by itself, not with all others
+        if is_lack_of_memory(error):
+            raise
         raise ReadingDefectError(source.path, error) from error
     recording.skips[:0] = source.skips
     recording.complete = recording.complete and not source.skips
     return recording
+
+
+def mode_of(path: str) -> int:
+    """The kind of a file that a person named, as `stat` reads it; 0 where there is none, or none may be looked at."""
+    try:
+        return Path(path).stat().st_mode
+    except (OSError, ValueError):  # ValueError: a name with a zero octet
+        return 0
+
+
+def is_folder(path: str) -> bool:
+    """Whether it is a directory, as far as that can be seen."""
+    return stat.S_ISDIR(mode_of(path))
 
 
 def inputs_in(paths: list[str]) -> list[str]:
@@ -137,7 +159,7 @@ def inputs_in(paths: list[str]) -> list[str]:
     """
     found: list[str] = []
     for path in paths:
-        if path == "-" or not Path(path).is_dir():
+        if path == "-" or not is_folder(path):
             found.append(path)
             continue
         files = sorted(_files_below(path))

@@ -75,7 +75,8 @@ def read(source: Source) -> Recording:
 
 def _stretches(source: Source) -> Iterator[tuple[int, bytes, bool]]:
     """(Offset, octets, whether they are a comment) of each comment, without its line end, and of what is between."""
-    offset, rest, fresh = 0, b"", True
+    source.holds(1)
+    offset, rest, fresh = source.begins, b"", True
     for piece in itertools.chain(source.pieces(), [b""]):
         data, rest = rest + piece, b""
         at, begun = 0, data.rfind(b"\n") + 1

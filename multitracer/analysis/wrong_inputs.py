@@ -24,6 +24,7 @@ USABLE = ("packets", "tcp_state", "frames", "link_events")
 """The tables of which an analysis needs a row: TCP packets, sender state, or a link's log."""
 _NAMES = {"udp": "UDP packets", "quic": "QUIC packets", "icmp": "ICMP packets", "other": "other packets"}
 _COMPARE = "If they are two experiments, compare them: multitracer analyze --compare"
+_REASONS_SAID = 3
 _SHOWN = {
     "sender": "data in it is acknowledged a round trip later, so that it was recorded at the data sender",
     "receiver": "data in it is acknowledged at once, so that it was recorded at the data receiver",
@@ -38,9 +39,15 @@ def check_usable(trace: Trace) -> None:
     seen = "; ".join(dict.fromkeys(seen_in(entry) for entry in trace.inputs))
     raise NoUsableInputError(
         ", ".join(paths[:3]) + (" ..." if len(paths) > 3 else ""),
-        f"holds no TCP packet, sender state or link log, only {seen}",
+        f"holds no TCP packet, sender state or link log, only {seen}{_lost(trace)}",
         hint="Only TCP, and the link that carried it, are analysed: give a capture or a log of a TCP transfer.",
     )
+
+
+def _lost(trace: Trace) -> str:
+    """What was skipped, in which there may have been more."""
+    reasons = list(dict.fromkeys(skip.reason for entry in trace.inputs for skip in entry.recording.skips))
+    return f"; skipped: {', '.join(reasons[:_REASONS_SAID])}" if reasons else ""
 
 
 def unusable(trace: Trace) -> dict[str, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,7 +102,8 @@ def _spread_out(tasks: Sequence[Task], spread: Spread) -> Iterator[tuple[int, Fa
     files: list[int] = []
     pipes: list[int] = []
     for place, task in enumerate(tasks):  # a pipe, and standard input, are this process's alone
-        (files if Path(task.path).is_dir() or Path(task.path).is_file() else pipes).append(place)
+        kind = parsers.mode_of(task.path)
+        (files if stat.S_ISDIR(kind) or stat.S_ISREG(kind) else pipes).append(place)
     yield from ((place, run_experiment(tasks[place])) for place in pipes)
     spread_tasks = [tasks[place] for place in files]
     if spread.cluster is None:
@@ -201,5 +203,5 @@ def names_of(inputs: tuple[str, ...]) -> list[str]:
 
 def _short(path: Path) -> str:
     """The name of a directory, or of a file without its known extensions."""
-    name = path.name if path.is_dir() else parsers.without_endings(path.name)
+    name = path.name if parsers.is_folder(str(path)) else parsers.without_endings(path.name)
     return name if name not in ("", OURS) else "experiment"

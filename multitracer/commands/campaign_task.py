@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
@@ -18,7 +19,8 @@ from multitracer.commands.experiment import COMMAND, Written, analyze_into, skip
 from multitracer.commands.messages import QUIET, VERBOSE, say
 from multitracer.commands.parameters import SUMMARY, files_in, losses_of, no_message
 from multitracer.export.result_directory import ResultDirectory, is_whole
-from multitracer.model.errors import MissingCapabilityError, MultiTracerError
+from multitracer.model.errors import MissingCapabilityError, MultiTracerError, is_lack_of_memory
+from multitracer.parsers import mode_of
 
 _HASHED_AT_ONCE = 1 << 20
 _ONE_AT_A_TIME = threading.Lock()
@@ -63,9 +65,10 @@ def run_experiment(task: Task) -> Failure | None:
             _unless_done(task)
     except MultiTracerError as error:
         return Failure(str(error), error.exit_code)
-    except (OSError, MemoryError) as error:
-        return Failure(f"{task.path}: {error or 'not enough memory'}", MissingCapabilityError.exit_code)
     except Exception as error:  # noqa: BLE001 - a defect shown by one experiment must not stop the others
+        if isinstance(error, OSError) or is_lack_of_memory(error):
+            lacking = error if isinstance(error, OSError) else "not enough memory"
+            return Failure(f"{task.path}: {lacking}", MissingCapabilityError.exit_code)
         return Failure(f"{task.path}: this is a defect in MultiTracer: {type(error).__name__}: {error}", 1)
     return None
 
@@ -128,7 +131,7 @@ def key_of(task: Task) -> str:
 
 def _content(path: str) -> str:
     """A hash of a regular file's content; raises ValueError for what is none."""
-    if not Path(path).is_file():
+    if not stat.S_ISREG(mode_of(path)):
         raise ValueError(path)
     digest = hashlib.blake2b()
     with Path(path).open("rb") as file:

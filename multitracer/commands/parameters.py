@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import stat
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -19,12 +20,14 @@ from click.shell_completion import CompletionItem
 from multitracer.commands.messages import Progress, quiet, say, verbose
 from multitracer.export.result_directory import ResultDirectory
 from multitracer.model.errors import UsageError
+from multitracer.parsers import inputs_in, mode_of
 
 if TYPE_CHECKING:
     from multitracer.model.analysis import Analysis
     from multitracer.model.trace import Trace
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Stated = TypeVar("Stated")
 
 SUMMARY, MARKDOWN = "summary.json", "summary.md"
 RESULTS = (SUMMARY, MARKDOWN, "report.html", "tables", "series", "xgraph", "xplot", "csv", "pcapng")
@@ -240,7 +243,7 @@ def check_copies(inputs: Sequence[str], formats: Sequence[str], *, anonymize: bo
         return
     if anonymize:
         raise UsageError("pcapng copies packets as they are, with addresses and payload: not with --anonymize")
-    once = [path for path in inputs if path == "-" or Path(path).is_fifo()]
+    once = [path for path in inputs if path == "-" or stat.S_ISFIFO(mode_of(path))]
     if once:
         raise UsageError(f"{once[0]}: pcapng copies captures, and this cannot be read twice\nWrite it to a file first.")
 
@@ -257,8 +260,8 @@ def read_and_analyze(inputs: Sequence[str], options: dict[str, Any]) -> Analysis
     if options["from_s"] is not None and options["to_s"] is not None and options["to_s"] <= options["from_s"]:
         raise UsageError(f"--to {options['to_s']:g} is not after --from {options['from_s']:g}")
     asked = AnalyzeOptions(
-        roles={input_named(path, files, "--role"): role for path, role in options.pop("roles")},
-        clocks={input_named(path, files, "--clock"): clock for path, clock in options.pop("clocks")},
+        roles=_of_inputs(options.pop("roles"), files, "--role"),
+        clocks=_of_inputs(options.pop("clocks"), files, "--clock"),
         **options,
     )
     _import_ahead(files)
@@ -280,7 +283,8 @@ def _import_ahead(files: Sequence[str]) -> None:
     """Let a thread import what comes after the reading of long files, 0.3 s: decoding leaves it the interpreter."""
     from multitracer.compute.threads import most
 
-    if most() > 1 and sum(Path(file).stat().st_size for file in files if Path(file).is_file()) >= _LONG_INPUT_BYTES:
+    regular = (file for file in files if stat.S_ISREG(mode_of(file)))
+    if most() > 1 and sum(Path(file).stat().st_size for file in regular) >= _LONG_INPUT_BYTES:
         Thread(name="imports", target=_import_all).start()
 
 
@@ -292,8 +296,6 @@ def _import_all() -> None:
 
 def files_in(inputs: Sequence[str]) -> list[str]:
     """The files that the inputs name, directories expanded without the results of earlier runs."""
-    from multitracer.parsers import inputs_in
-
     return [path for path in inputs_in(list(inputs)) if path in inputs or not _is_result(Path(path))]
 
 
@@ -312,6 +314,16 @@ def _is_ours(summary: Path) -> bool:
             return b'"multitracer"' in stream.read(40)
     except OSError:
         return False
+
+
+def _of_inputs(stated: Sequence[tuple[str, Stated]], files: Sequence[str], option: str) -> dict[str, Stated]:
+    """What an option states, by input; UsageError where it states two things of one."""
+    found: dict[str, Stated] = {}
+    for name, value in stated:
+        path = input_named(name, files, option)
+        if found.setdefault(path, value) != value:
+            raise UsageError(f"{option} {path}: two different things are said of it\nGive it once.")
+    return found
 
 
 def input_named(path: str, files: Sequence[str], option: str) -> str:

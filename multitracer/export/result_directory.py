@@ -31,6 +31,7 @@ OURS = ".multitracer"
 LOCK, STAGING, JOURNAL, MANIFEST = "lock", "staging", "journal", "manifest"
 STAGING_OF_0_1 = "work"
 """What staging/ was called in version 0.1."""
+_NEVER_A_RESULT = (LOCK, STAGING, JOURNAL, MANIFEST, STAGING_OF_0_1)
 FILES = "files"
 """The folder in staging/ that is filled with results; drafts of journal and manifest lie beside it."""
 
@@ -69,7 +70,7 @@ class ResultDirectory:
             ready = True
         except OSError as error:
             place.explain(error)
-            problem = f"{place.directory}: no results can be written there: {error.strerror}"
+            problem = f"{place.directory}: no results can be written there: {error.strerror or error}"
             raise UsageError(f"{problem}\nName another place with -o.") from error
         finally:
             if not ready:
@@ -123,18 +124,24 @@ class ResultDirectory:
 def recover(directory: Path, tell: Callable[[str], None] = lambda _: None) -> list[Path]:
     """Finish the moves of runs that were killed within them, in `directory` and the directories in it.
 
-    Returns the directories in which there was something to finish. Raises UsageError where there is no such directory.
+    Returns the directories in which there was something to finish. Raises UsageError where there is no such directory,
+    and for a journal that is none.
     """
-    if not directory.is_dir():
+    if not _leads_to_a_folder(directory):
         problem = "is no directory" if os.path.lexists(directory) else "there is no such directory"
         raise UsageError(f"{directory}: {problem}, so nothing can be recovered there\nName the one of the run with -o.")
     found = sorted(path.parents[1] for path in directory.glob(f"*/{OURS}/{JOURNAL}"))
-    if (directory / OURS / JOURNAL).exists():
+    if os.path.lexists(directory / OURS / JOURNAL):
         found.insert(0, directory)
     for one in found:
         place = _Place(one, tell)
         place.lock()
         try:
+            if not place.journal() and os.path.lexists(place.ours / JOURNAL):
+                raise UsageError(
+                    f"{one}: the journal of the run that was killed is damaged, so that it cannot be finished\n"
+                    "Run the command again."
+                )
             place.clear()
         finally:
             place.unlock()
@@ -145,7 +152,7 @@ def is_whole(directory: Path, last: str) -> bool:
     """Whether a result ending with `last` is there, and no file that the manifest lists is missing."""
     place = _Place(directory, lambda _: None)
     return (
-        not (place.ours / JOURNAL).exists()
+        not os.path.lexists(place.ours / JOURNAL)
         and any(last in files for files in place.manifest().values())
         and all(place.is_file(path) for files in place.manifest().values() for path in files)
     )
@@ -225,7 +232,7 @@ class _Place:
             self.unlock()
 
     def _remove_what_was_prepared(self) -> None:
-        if not (self.ours / JOURNAL).exists():
+        if not os.path.lexists(self.ours / JOURNAL):
             shutil.rmtree(self.staging, ignore_errors=True)
         if not any((self.ours / name).exists() for name in (JOURNAL, MANIFEST)):  # nothing was ever written here
             with suppress(OSError):
@@ -236,6 +243,8 @@ class _Place:
         """Finish what a killed run began to move, and remove what one had not finished writing."""
         self._take_over()
         self.carry_out()
+        with suppress(FileNotFoundError):
+            (self.ours / JOURNAL).unlink()  # a damaged one
         with suppress(FileNotFoundError):
             shutil.rmtree(self.staging)
 
@@ -250,13 +259,20 @@ class _Place:
         """Our files by the command that wrote them; none where there is no manifest, or a damaged one."""
         return _read(self.ours / MANIFEST)
 
+    def journal(self) -> dict[str, list[str]]:
+        """What is to be removed and moved; nothing where there is no journal, or a damaged one."""
+        found = _read(self.ours / JOURNAL)
+        return found if {"remove", "move"} <= set(found) else {}
+
     def carry_out(self) -> None:
         """Do what the journal says and is not done yet, if there is one."""
-        journal = _read(self.ours / JOURNAL)
+        journal = self.journal()
         if not journal:
             return
         waiting = [path for path in journal["move"] if os.path.lexists(self.results / path)]
-        self._remove([path for path in journal["remove"] if path in waiting or path not in journal["move"]])
+        self.refuse_obstacles(waiting)
+        gone = [path for path in journal["remove"] if path in waiting or path not in journal["move"]]
+        self._remove([path for path in gone if self.is_file(path)])
         self._move(waiting[:-1])
         self._move(waiting[-1:])
         with suppress(FileNotFoundError):
@@ -284,7 +300,7 @@ class _Place:
     def explain(self, error: OSError) -> None:
         """Raise what a user can do, if the results are not in their places or there is no room for them."""
         why = error.strerror or str(error)
-        if (self.ours / JOURNAL).exists():
+        if os.path.lexists(self.ours / JOURNAL):
             raise MissingCapabilityError(
                 f"{self.directory}: the results are whole, but not all in their place: {why}\n"
                 f"Mend that; then `multitracer analyze --recover -o {self.directory}` puts them there."
@@ -298,7 +314,7 @@ class _Place:
     def explain_meanwhile(self, error: OSError) -> None:
         """The same, or that the directory was removed while a run wrote there."""
         self.explain(error)
-        if not self.results.exists():
+        if not os.path.lexists(self.results):
             raise MissingCapabilityError(
                 f"{self.directory}: the results could not be written: the directory was removed meanwhile\n"
                 "Run it again, or name another place with -o."
@@ -329,6 +345,14 @@ class _Place:
         return ""
 
 
+def _leads_to_a_folder(path: Path) -> bool:
+    """Whether it is a folder or a link to one; not where the system refuses to look."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def _is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
 
@@ -339,11 +363,21 @@ def _files_below(folder: Path) -> Iterator[str]:
 
 
 def _read(path: Path) -> dict[str, list[str]]:
+    """Lists of files below the directory, by name; what is anything else is left out, as others may have written it."""
     try:
         found = json.loads(path.read_bytes())
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    if not isinstance(found, dict):
+        return {}
+    return {name: [one for one in files if _is_below(one)] for name, files in found.items() if isinstance(files, list)}
+
+
+def _is_below(path: Any) -> bool:
+    """Whether it is the path of a file that a result can have: within the directory, and nothing that is ours here."""
+    parts = Path(path).parts if isinstance(path, str) and "\0" not in path else ()
+    ours = parts[:1] == (OURS,) and (len(parts) == 1 or parts[1] in _NEVER_A_RESULT)
+    return bool(parts) and not Path(path).is_absolute() and ".." not in parts and not ours
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

@@ -13,6 +13,15 @@ MultiTracerError                 1   a defect, when nothing below fits
 from __future__ import annotations
 
 
+def is_lack_of_memory(error: BaseException) -> bool:
+    """Whether the system refused memory: for an array, for a thread's stack, or for a module's code."""
+    return (
+        isinstance(error, MemoryError)
+        or (isinstance(error, RuntimeError) and "can't start new thread" in str(error))
+        or (isinstance(error, ImportError) and "failed to map segment" in str(error))
+    )
+
+
 class MultiTracerError(Exception):
     """The base of every error raised on purpose; `exit_code` is the process's exit status."""
 

@@ -16,6 +16,9 @@ NS_PER_MS = 1_000_000
 _LARGEST = 2**53
 _SMALLEST = 1e-30
 """A number nearer to 0, but not 0, is a mistake: no probability and no time is as small."""
+_MOST_LEVELS = 50
+"""So deep are values nested at most: keys have three parts, or four."""
+_UNREADABLE = "its values are nested too deeply, or too long"
 _CALLED = {int: "a whole number", float: "a number", bool: "yes or no"}
 _WORDS = {"true": 1, "yes": 1, "on": 1, "false": 0, "no": 0, "off": 0}
 
@@ -24,13 +27,25 @@ def read_toml(path: Path) -> dict[str, Any]:
     """The values of a TOML file; raises InputError for one that cannot be read or is none."""
     try:
         with path.open("rb") as stream:
-            return tomllib.load(stream)
+            table = tomllib.load(stream)
     except OSError as error:
         raise InputError(str(path), f"cannot be read: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(str(path), f"is no TOML: {error}") from error
     except (RecursionError, ValueError) as error:  # nested too deeply, or a number of thousands of digits
-        raise UsageError(f"{path}: its values are nested too deeply, or too long") from error
+        raise UsageError(f"{path}: {_UNREADABLE}") from error
+    if _is_deep(table):
+        raise UsageError(f"{path}: {_UNREADABLE}")
+    return table
+
+
+def _is_deep(table: dict[str, Any]) -> bool:
+    """Whether values are nested more than _MOST_LEVELS deep, as a header `[a.a.a]` can make them."""
+    level: list[Any] = [table]
+    for _ in range(_MOST_LEVELS):
+        inside = (one for outer in level for one in (outer.values() if isinstance(outer, dict) else outer))
+        level = [one for one in inside if isinstance(one, dict | list)]
+    return bool(level)
 
 
 def parse_parameters(kind: type[Parameters], given: Mapping[str, Any], what: str) -> Parameters:

@@ -204,13 +204,14 @@ def floor(packets: OneWayDelays, jitter: float) -> Floor:
     if sizes[-1] <= _LEAST_SIZE_RATIO * sizes[0]:
         return Floor(sizes, floors, highest / 2, 0.0, highest, error, np.inf)
     left, right = bridge(sizes, floors, middle)
-    few = np.count_nonzero(small) <= _MARGIN_PACKETS
-    if few and floors[left] - floors[right] > error:  # a repair held up all of the small ones: they tell nothing
+    # Where a repair held up all of the few small packets, they tell nothing.
+    held_up = np.count_nonzero(small) <= _MARGIN_PACKETS and floors[left] - floors[right] > error
+    if held_up and not narrow:
         return floor(packets.select(~small), jitter)
     between = sizes[right] - sizes[left]
     slope = max(0.0, (floors[right] - floors[left]) / between)
     if narrow:
-        highest = min(highest, slope + error / between)
+        highest = highest if held_up else min(highest, slope + error / between)
         return Floor(sizes, floors, highest / 2, 0.0, highest, error, np.inf)
     late = _floor_error(_without_serialisation(packets.select(~small), slope), 1, np.inf)
     uncertainty = (error + late) / between

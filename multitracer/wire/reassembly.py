@@ -261,6 +261,8 @@ def _contradicts(held: _Held, piece: _Piece) -> bool:
         return False
     if held.total >= 0 and (piece.stop > held.total or (piece.last and piece.stop != held.total)):
         return True
+    if piece.last and held.starts and held.parts[held.starts[-1]][0] > piece.stop:
+        return True
     stop, body = held.parts.get(piece.start, (-1, b""))
     if stop != piece.stop:
         return held.complete_ns is not None

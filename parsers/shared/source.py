@@ -19,6 +19,8 @@ HEAD_BYTES = 65536
 DOCUMENT_BYTES = 32 << 20
 """So much of a JSON document is read, and held, as its values are looked for in it. iperf3 writes as much of one stream
 in 20 hours."""
+_UTF8_MARK = b"\xef\xbb\xbf"
+"""Some editors begin a text in UTF-8 with it."""
 _UNKNOWN_MEMORY_BYTES = 8 << 30
 """Taken for the machine's memory where the system does not tell it."""
 
@@ -65,10 +67,16 @@ class Source:
         """Where what follows can be read from; None where it is unpacked, or is no file."""
         self._room = room or Room(sys.maxsize)
         self._data = data if isinstance(data, bytes) else None
-        self._coming: Pieces = iter(()) if isinstance(data, bytes) else data
+        self._mark = [b""]
+        self._coming: Pieces = iter(()) if isinstance(data, bytes) else _unmarked(data, self._mark)
         self._begun: list[bytes] = []
         self._read = 0
         self._given = False
+
+    @property
+    def begins(self) -> int:
+        """The offset of its first octet: behind a mark of UTF-8, once that was read."""
+        return len(self._mark[0])
 
     @property
     def head(self) -> bytes:
@@ -162,7 +170,8 @@ class Source:
 
         Of a longer line than `most` octets more than `most`, but not all, may be given.
         """
-        number, offset, dropped, rest = 1, 0, 0, b""
+        self.holds(1)
+        number, offset, dropped, rest = 1, self.begins, 0, b""
         for piece in self.pieces():
             first, *more = piece.split(end)
             if len(rest) > most:
@@ -263,6 +272,19 @@ def _regular_bytes(stream: BinaryIO | io.FileIO) -> int:
     except (OSError, io.UnsupportedOperation):
         return 0
     return seen.st_size if stat.S_ISREG(seen.st_mode) else 0
+
+
+def _unmarked(pieces: Pieces, mark: list[bytes]) -> Pieces:
+    """The octets behind a mark of UTF-8, if they begin with one, which is put into `mark`.
+
+    No method, which would keep the source, and so the file, until garbage is collected.
+    """
+    first = b""
+    while len(first) < len(_UTF8_MARK) and (piece := next(pieces, b"")):
+        first += piece
+    if first.startswith(_UTF8_MARK):
+        mark[0] = _UTF8_MARK
+    yield from _after(first[len(mark[0]) :], pieces)
 
 
 def _after(first: bytes, pieces: Pieces) -> Pieces:

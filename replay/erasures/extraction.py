@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 BAD = "BAD"
 _LEAST_INFORMATION = 25
 """Octets of information in the smallest frame (24.022 4.1), taken where none was logged."""
+_MOST_SILENT = 10_000_000
+"""So many blocks may be without a line: two days of 20 ms."""
 _UNKNOWN_PACE = "How long a block lasts is not in the log's header, nor does it show: block_ms is unknown."
 _REPORTS = ("STATUS", "MRW", "MRW_ACK")
 _KEY = ("type", "sn", "nr", "poll", "so", "length_bytes")
@@ -82,7 +84,14 @@ def _rlp(trace: Trace, own: pd.DataFrame, label: str) -> Iterator[ErasureTrace]:
     times = np.maximum.accumulate(received["time_ns"].to_numpy())
     waiting = np.ones(len(times), dtype=np.bool_) if nulls else _carrying(received)
     block_ns = pace_of(stated(header), times, waiting, one_each=True).interval_ns
-    erased, notes = _on_grid(times, (received["type"] == BAD).to_numpy(), block_ns, nulls)
+    bad = (received["type"] == BAD).to_numpy()
+    if block_ns is None:
+        notes: tuple[str, ...] = (_UNKNOWN_PACE, "Blocks without a line are left out.")
+        yield ErasureTrace(label, bad, _frame_bytes(received, whole), None, notes=notes)
+        return
+    slots, early = slots_of(times, block_ns)
+    _refuse_silence(label, slots, received["record"].to_numpy())
+    erased, notes = _on_grid(slots, bad, early, nulls)
     yield ErasureTrace(label, erased, _frame_bytes(received, whole), _in_ms(block_ns), notes=notes)
 
 
@@ -101,11 +110,19 @@ def _in_ms(time_ns: int | None) -> float | None:
     return None if time_ns is None else time_ns // MS if time_ns % MS == 0 else time_ns / MS
 
 
-def _on_grid(times: Ints, bad: Bools, block_ns: int | None, nulls: bool) -> tuple[Bools, tuple[str, ...]]:
-    """Which blocks were lost, those without a line too, and notes on these; without a block's length, those logged."""
-    if block_ns is None:
-        return bad, (_UNKNOWN_PACE, "Blocks without a line are left out.")
-    slots, early = slots_of(times, block_ns)
+def _refuse_silence(label: str, slots: Ints, records: Ints) -> None:
+    """Raise InputError where a log holds nothing for days: it is of several recordings, or has a wrong time."""
+    silent = int(slots[-1]) + 1 - len(slots)
+    if silent > _MOST_SILENT:
+        after = int(np.argmax(np.diff(slots))) + 1
+        raise InputError(
+            label, f"has {silent:,} blocks without a line, most of them before this one", record=int(records[after]),
+            hint="Cut the log there: it is of several recordings, or a time in it is wrong.",
+        )  # fmt: skip
+
+
+def _on_grid(slots: Ints, bad: Bools, early: int, nulls: bool) -> tuple[Bools, tuple[str, ...]]:
+    """Which blocks were lost, those without a line too, and notes on these."""
     erased = np.full(int(slots[-1]) + 1, nulls, dtype=np.bool_)
     erased[slots] = bad
     silent = len(erased) - len(slots)

@@ -25,7 +25,7 @@ def load(path: str, *, logs_first: bool = False, room: Room | None = None) -> li
     character that is neither 0 nor 1. Inputs are read as far as there is `room`.
     """
     room = room or Room()
-    if path != "-" and Path(path).is_dir():
+    if path != "-" and parsers.is_folder(path):
         return _in_directory(path, logs_first, room)
     source = open_source(path, room)
     if _format(source).erasure_trace:

@@ -59,6 +59,14 @@ def test_several_inputs_without_tcp_are_all_named(tmp_path: Path) -> None:
         analyze(paths)
 
 
+def test_what_was_skipped_is_said_where_nothing_else_is_usable(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """There may have been a transfer behind the limit."""
+    assert run(tmp_path / "out", datagrams(tmp_path / "udp.pcap"), "--max-unpacked", "10K") == 3
+    assert "inputs of more than 10,240 octets (--max-unpacked)" in capsys.readouterr().err
+
+
 def test_an_erasure_trace_is_no_transfer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What another command reads is named by its format."""
     (tmp_path / "trace.txt").write_text("# block_bytes: 30\n# block_ms: 20\n" + "0001" * 50 + "\n")

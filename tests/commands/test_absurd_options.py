@@ -146,13 +146,15 @@ def test_an_absurd_parameter_of_a_protocol_is_wrong_usage(
         "model = 'uniform'\nprobability = 0.1\nminutes = 1e-300",
         "model = 'uniform'\nprobability = 0.1\nblock_ms = inf",
         "a" * 20 + ".a" * 900 + " = 1",
+        "[a" + ".a" * 2000 + "]\nb = 1",
     ],
 )  # fmt: skip
-def test_an_absurd_file_of_a_channel_is_wrong_usage(text: str, tmp_path: Path, capsys: Said) -> None:
-    """Nested deeply, or with numbers that nothing can have."""
+@pytest.mark.parametrize("command", [["erasures", "generate"], ["simulate"]], ids=" ".join)
+def test_an_absurd_file_is_wrong_usage(command: list[str], text: str, tmp_path: Path, capsys: Said) -> None:
+    """Of a channel or a scenario: nested deeply, or with numbers that nothing can have."""
     path = tmp_path / "odd.toml"
     path.write_text(text + "\n")
-    status = cli.run(["erasures", "generate", str(path), "-o", str(tmp_path / "out")])
+    status = cli.run([*command, str(path), "-o", str(tmp_path / "out")])
     err = capsys.readouterr().err
     assert status == 2, err
     assert len(err.splitlines()) <= 2

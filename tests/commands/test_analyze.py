@@ -262,13 +262,15 @@ def test_one_connection_can_be_kept(tmp_path: Path) -> None:
         ("--from", "nan"), ("--to", "inf"), ("--link-rate", "nan"), ("--link-rate", "inf"),
         ("--clock", "rcv.pcap=1e12"), ("--clock", "rcv.pcap=0,-1000000"), ("--clock", "snd.pcap=1"),
         ("--connection", "99"), ("--to", "-3"),
+        ("--role", "snd.pcap=sender", "--role", "snd.pcap=receiver"),
+        ("--clock", "rcv.pcap=1", "--clock", "rcv.pcap=2"),
     ],
     ids=" ".join,
 )  # fmt: skip
 def test_impossible_option_values_are_wrong_usage(
-    arguments: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Not a number, no such connection, nothing in the window, the reference's own clock: status 2 with the reason."""
+    """Not a number, no such connection, nothing in the window, two clocks of one input: status 2 with the reason."""
     captures = [str(RLP / name) for name in ("snd.pcap", "rcv.pcap")]
     assert cli.run(["analyze", *captures, "-o", str(tmp_path), "-q", *arguments]) == 2
     assert cli.run(["analyze", *captures, "-o", str(tmp_path), *arguments]) == 2
@@ -387,6 +389,29 @@ def test_an_output_directory_that_cannot_be_written_is_wrong_usage(
     monkeypatch.setattr(experiment, "read", lambda *_, **__: pytest.fail("the work was begun"))
     assert cli.run([*command, str(EXAMPLES / "loss2"), "-o", str(place)]) == cli.USAGE
     assert "taken: no results can be written there" in capsys.readouterr().err
+
+
+TOO_LONG = "a" * 300
+"""No file system has a file of such a name: to look at it is an error, not an answer."""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["analyze", TOO_LONG, "-o", "out"], 3),
+        (["analyze", TOO_LONG, "--export", "pcapng", "-o", "out"], 3),
+        (["retrace", TOO_LONG, "-o", "out"], 3),
+        (["analyze", str(RLP), "-o", TOO_LONG], 2),
+        (["analyze", "--recover", "-o", TOO_LONG], 2),
+    ],
+    ids=str,
+)
+def test_a_name_that_cannot_be_looked_at_is_told_as_one_that_is_not_there(
+    arguments: list[str], status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An input is no usable one, an output directory is wrong usage."""
+    monkeypatch.chdir(tmp_path)
+    assert cli.run(arguments) == status
 
 
 def test_an_empty_window_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -162,6 +162,30 @@ def test_a_full_disk_is_5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert "-o" in err
 
 
+@pytest.mark.parametrize("place", ["parsers.pcap.read", "parsers.shared.experiment.read", "analysis.pipeline.analyze"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("can't start new thread"),
+        ImportError("_lib.so: failed to map segment from shared object"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_lack_of_memory_is_5(
+    error: Exception, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For an array, a thread or a module's code, while an input is read or later: neither a defect nor the input."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(f"multitracer.{place}", refused)
+    status, _, err = called(capsys, "analyze", EXAMPLES / "loss2" / "snd.pcap", "-o", tmp_path / "out")
+    assert status == 5
+    assert "not memory enough" in err
+
+
 def test_interrupting_is_no_defect(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

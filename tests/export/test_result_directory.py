@@ -213,6 +213,16 @@ def test_names_of_any_octets_are_kept(tmp_path: Path) -> None:
     assert there(place) == {LAST: "2"}
 
 
+def test_results_for_later_runs_are_kept_in_our_folder(tmp_path: Path) -> None:
+    """What a command keeps beside its lock and manifest is one of its results: whole with them, and removed as they."""
+    kept = f"{OURS}/experiment.json"
+    write(tmp_path, {kept: "1", LAST: "1"})
+    assert (tmp_path / kept).read_text() == "1"
+    assert is_whole(tmp_path, LAST)
+    write(tmp_path, {LAST: "2"})
+    assert not (tmp_path / kept).exists()
+
+
 def test_a_second_run_waits_and_says_so(tmp_path: Path) -> None:
     """Until the first one ends, however it ends."""
     said: list[str] = []
@@ -232,3 +242,63 @@ def test_a_second_run_waits_and_says_so(tmp_path: Path) -> None:
     second.join(10)
     assert not second.is_alive()
     assert said == [f"{tmp_path}: another run is writing there; waiting for its end"]
+
+
+ELSEWHERE = ["../victim", "series/../../victim", "{root}/victim", "", ".", f"{OURS}/lock", "a\0b", 5, None, ["x"]]
+"""What no path of a result is; others may have written it to a directory that one is given."""
+
+
+def with_victim(root: Path, text: object) -> tuple[Path, str]:
+    """A directory for results beside a file, and the JSON text of something that names that file."""
+    (root / "victim").write_text("mine")
+    (root / "out" / OURS / STAGING / "files").mkdir(parents=True)
+    (root / "out" / OURS / STAGING / "victim").write_text("evil")
+    return root / "out", json.dumps(text).replace("{root}", str(root))
+
+
+@pytest.mark.parametrize(
+    "manifest", [{"analyze": ELSEWHERE}, {"analyze": 5}, {"analyze": {"a": 1}}, {"retrace": None}, [], 5, None], ids=str
+)
+def test_a_manifest_names_no_file_elsewhere(manifest: object, tmp_path: Path) -> None:
+    """Whatever it holds, nothing outside the directory is removed, and the next one is whole."""
+    place, text = with_victim(tmp_path, manifest)
+    (place / OURS / MANIFEST).write_text(text)
+    write(place, {LAST: "1"})
+    assert (tmp_path / "victim").read_text() == "mine"
+    assert json.loads((place / OURS / MANIFEST).read_text()) == {"analyze": [LAST]}
+
+
+@pytest.mark.parametrize(
+    ("journal", "sound"),
+    [
+        ({"remove": ELSEWHERE, "move": ELSEWHERE}, True),
+        ({"remove": [], "move": ["linked/victim"]}, False),
+        ({"remove": ["linked/victim"], "move": []}, True),
+        ({"remove": ["x"]}, False), ({"remove": 5, "move": 6}, False), ([], False), (5, False),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_journal_moves_no_file_elsewhere(journal: object, sound: bool, tmp_path: Path) -> None:
+    """Nor by way of a link; one that cannot be carried out is said, and in the way of no other run."""
+    place, text = with_victim(tmp_path, journal)
+    (place / "linked").symlink_to(tmp_path)
+    (place / OURS / STAGING / "files" / "linked").mkdir()
+    (place / OURS / STAGING / "files" / "linked" / "victim").write_text("evil")
+    (place / OURS / JOURNAL).write_text(text)
+    if sound:
+        assert recover(place) == [place]
+    else:
+        with pytest.raises(UsageError, match=r"damaged|is no directory"):
+            recover(place)
+    (place / "linked").unlink()
+    write(place, {LAST: "1"})
+    assert (tmp_path / "victim").read_text() == "mine"
+    assert (place / LAST).read_text() == "1"
+
+
+def test_a_journal_that_cannot_be_read_is_damaged(tmp_path: Path) -> None:
+    """Nested more deeply than JSON is read."""
+    place, _ = with_victim(tmp_path, None)
+    (place / OURS / JOURNAL).write_text("[" * 100_000)
+    with pytest.raises(UsageError, match="damaged"):
+        recover(place)

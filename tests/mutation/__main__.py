@@ -1,4 +1,7 @@
-"""`python tests/mutation`: mutated inputs through the whole pipeline, as many as wanted, in several processes."""
+"""`python tests/mutation`: mutated inputs through the whole pipeline, as many as wanted, in several processes.
+
+With `--bounds` an access out of bounds is a fault, also one that counts from an array's end without meaning to.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,17 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(1, str(Path(__file__).parents[1] / "support"))
+import bounds
 
-import mutants
-import pipeline
+sys.path.insert(1, str(Path(__file__).parents[1] / "support"))
 
 CHUNK = 50
 
 
 def _chunk(job: tuple[int, range]) -> tuple[int, list[tuple[int, str, str]]]:
     """The number of inputs tried, and those that are treated wrongly."""
+    import pipeline
+
     return len(job[1]), pipeline.faults(*job)
 
 
@@ -43,10 +47,16 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--plain", action="store_true", help="kernels as plain Python")
-    parser.add_argument("--save", type=Path, help="write this one input (--first) to a file, and run nothing")
+    parser.add_argument("--bounds", action="store_true", help="kernels compiled with checks of every index")
+    parser.add_argument("--save", type=Path, help="write this one input (--first) to a folder, and run nothing")
     asked = parser.parse_args()
+    if asked.bounds:
+        bounds.check()
+    import mutants  # these have kernels
+    import pipeline
+
     if asked.save:
-        asked.save.write_bytes(mutants.mutant(asked.seed, asked.first)[1])
+        pipeline.save(mutants.mutant(asked.seed, asked.first), asked.save)
         return
     print(f"seed {asked.seed}", flush=True)
     pipeline.settle(compiled=not asked.plain)

@@ -1,10 +1,11 @@
-"""Captures that are invented for the mutator: one connection in each envelope, in 802.11, and in each file format."""
+"""Captures that are invented for the mutator: a connection in each envelope, link layer, and file format."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
 
+import link_layers
 import wifi_monitor
 from envelopes import ENVELOPES, ONLY_6, framed, stacked
 from packets import ACK, SYN, ipv4, ipv6, tcp
@@ -78,6 +79,14 @@ def _air() -> Iterator[bytes]:
     yield pcap([wifi_monitor.radiotap(frame) for frame in (several, acknowledged, several, acknowledged)], _RADIOTAP)
 
 
+def _links(packets: list[bytes]) -> Iterator[bytes]:
+    """The connection in each link layer."""
+    for carried in (link_layers.common, link_layers.rare):
+        frames = [carried(one) for one in packets]
+        for name, (link_type, _) in frames[0].items():
+            yield pcap([of_one[name][1] for of_one in frames], link_type)
+
+
 def captures() -> dict[str, list[bytes]]:
     """By format, the captures."""
     four, six = connection(), connection(six=True)
@@ -85,7 +94,7 @@ def captures() -> dict[str, list[bytes]]:
     tunnels += [pcap([stacked(one, [envelope])[0] for one in six], _ETHERNET) for envelope in ONLY_6.values()]
     plain = [framed(one) for one in four + six]
     return {
-        "pcap": [*tunnels, *_air(), pcap(plain, _ETHERNET)],
+        "pcap": [*tunnels, *_air(), *_links(four), pcap(plain, _ETHERNET)],
         "pcapng": [pcapng(plain, _ETHERNET), pcapng(plain, _ETHERNET, ">")],
         "snoop": [_snoop(plain)],
         "erf": [_erf(plain)],

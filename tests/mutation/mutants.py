@@ -5,15 +5,19 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-import zlib
+from collections import defaultdict
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
+from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 import invented_captures
 import iperf3_output
 import mutated_captures
+import mutated_diag
 import mutated_text
+import pyarrow as pa
 import samples
 from repository import EXAMPLES
 
@@ -24,8 +28,32 @@ from multitracer.parsers.shared.source import open_source
 _BYTES = 1600
 """Of each sample this much is taken: an input takes some ten milliseconds."""
 _CONVERSATION_BYTES = 6000
-"""Of an invented capture so much, in which a Wi-Fi station sends and receives data."""
+"""Of an invented capture so much, in which a Wi-Fi station sends and receives data; and of what is read beside."""
 _PACKED_SHARE = 0.06
+_BESIDE_SHARE = 0.2
+_WRITTEN_SHARE = 0.01
+"""Of so many inputs all results are written: this takes a second."""
+
+
+class Sample(NamedTuple):
+    """The beginning of a recording, and more of it."""
+
+    data: bytes
+    longer: bytes
+    experiment: str = ""
+    """The folder of the recordings of the same transfer; empty for what is invented."""
+
+
+class Mutant(NamedTuple):
+    """One mutated input."""
+
+    name: str
+    """The format that it was."""
+    data: bytes
+    beside: bytes = b""
+    """A sound recording of the same experiment, which is read with it; empty for none."""
+    written: bool = False
+    """Whether all results are written, of a part of the time and without addresses among others."""
 
 
 def _beginning(data: bytes, most: int = _BYTES) -> bytes:
@@ -45,9 +73,9 @@ def _beginning(data: bytes, most: int = _BYTES) -> bytes:
 
 
 @cache
-def seeds() -> dict[str, list[bytes]]:
+def seeds() -> dict[str, list[Sample]]:
     """The samples of each format: of the examples, of the shared recordings if they are there, and invented ones."""
-    found: dict[str, list[bytes]] = {entry.name: [] for entry in parsers.FORMATS}
+    found: dict[str, list[Sample]] = {entry.name: [] for entry in parsers.FORMATS}
     paths = [path for path in sorted(EXAMPLES.rglob("*")) if path.is_file() and "report" not in path.name]
     paths += [path for entry in parsers.FORMATS for path in samples.shared_files(entry.name)]
     for path in paths:
@@ -56,28 +84,56 @@ def seeds() -> dict[str, list[bytes]]:
             name = parsers.recognise(source).name
         except InputError:
             continue
-        found[name].append(_beginning(source.head))
+        found[name].append(_sample(source.head, _experiment(path)))
     for name, data in samples.INVENTED.items():
-        found[name].append(_beginning(data))
-    found["iperf3"].append(_beginning(iperf3_output.stream(iperf3_output.transfer())))
+        found[name].append(_sample(data))
+    found["iperf3"].append(_sample(iperf3_output.stream(iperf3_output.transfer())))
     for name, several in invented_captures.captures().items():
-        found[name] += [_beginning(data, _CONVERSATION_BYTES) for data in several]
+        found[name] += [Sample(*[_beginning(data, _CONVERSATION_BYTES)] * 2) for data in several]
     return {name: list(dict.fromkeys(several)) for name, several in found.items() if several}
 
 
-def mutant(seed: int, number: int) -> tuple[str, bytes]:
-    """One mutated input, and the format that it was."""
+def _sample(data: bytes, experiment: str = "") -> Sample:
+    return Sample(_beginning(data), _beginning(data, _CONVERSATION_BYTES), experiment)
+
+
+def _experiment(path: Path) -> str:
+    """The folder that holds all recordings of a transfer, some in folders of the end that recorded them."""
+    return str(path.parent.parent if path.parent.name in ("snd", "rcv") else path.parent)
+
+
+@cache
+def _experiments() -> dict[str, list[Sample]]:
+    found: dict[str, list[Sample]] = defaultdict(list)
+    for several in seeds().values():
+        for sample in several:
+            found[sample.experiment].append(sample)
+    return found
+
+
+def mutant(seed: int, number: int) -> Mutant:
+    """One mutated input."""
     rng = Random(f"{seed} {number}")
     names = sorted(seeds())
     name = "pcap" if rng.random() < 0.25 else rng.choice(names)
-    data = rng.choice(seeds()[name])
-    damage: Callable[[bytes, Random], bytes] = mutated_text.damaged if _is_text(data) else mutated_captures.damaged
-    data = damage(data, rng)
+    sample = rng.choice(seeds()[name])
+    beside = rng.choice(_experiments()[sample.experiment]).longer if rng.random() < _BESIDE_SHARE else b""
+    data = _damage(name, sample.data)(sample.longer if beside else sample.data, rng)
     if rng.random() < _PACKED_SHARE:
-        pack = rng.choice([gzip.compress, zlib.compress, lzma.compress, bz2.compress])
-        data = mutated_text.octets(pack(data), rng)
-    return name, data
+        data = mutated_text.octets(rng.choice(_PACKERS)(data), rng)
+    return Mutant(name, data, beside, rng.random() < _WRITTEN_SHARE)
+
+
+def _damage(name: str, data: bytes) -> Callable[[bytes, Random], bytes]:
+    if name == "mi2log":
+        return mutated_diag.damaged
+    return mutated_text.damaged if _is_text(data) else mutated_captures.damaged
 
 
 def _is_text(data: bytes) -> bool:
     return b"\0" not in data[:1000] and data[:400].isascii()
+
+
+_PACKERS: tuple[Callable[[bytes], bytes], ...] = (
+    gzip.compress, lzma.compress, bz2.compress, partial(pa.compress, codec="zstd", asbytes=True),
+)  # fmt: skip

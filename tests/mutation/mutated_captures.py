@@ -6,16 +6,21 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
+from typing import TypeAlias
 
-from envelopes import ENVELOPES, ONLY_6, stacked
+from envelopes import ENVELOPES, ONLY_6, OUTERMOST, stacked
 from mutated_text import octets
 
+from multitracer.parsers import erf
 from multitracer.wire.layers import LINK_TYPES
 from multitracer.wire.rare_links import RARE_LINK_TYPES
 
-_EXTREMES = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
+EXTREMES = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 _ETHERNET, _RAW = 1, 101
+_ERF_ETHERNET, _PCAP_HEADER = 2, 24
 _LINK_TYPES = sorted({*LINK_TYPES, *RARE_LINK_TYPES})
+_LEAST_BLOCK = 12
+"""Octets of a pcapng block without a body."""
 _BEFORE = 12
 """Octets before a header that are damaged like its own: what announces it, or the end of an envelope."""
 _DEEP = 200
@@ -29,19 +34,24 @@ class Record:
     head: tuple[int, ...]
     packet: bytes
     raw: bytes = b""
-    """A block that holds no packet, as it is."""
+    """Other octets: of a block that holds no packet all, else those before or behind the packet."""
 
 
-def split(data: bytes) -> tuple[bytes, list[Record], Callable[[Record], bytes], int] | None:
+Parts: TypeAlias = tuple[bytes, list[Record], Callable[[Record], bytes], int]
+
+
+def split(data: bytes) -> Parts | None:
     """The file header, the records, how one is written, and the link type; None for what is not walked here."""
     if data[:4] in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\xa1\xb2\x3c\x4d"):
         return _pcap(data, "<" if data[0] in b"\xd4\x4d" else ">")
     if data[:4] == b"\n\r\r\n":
         return _pcapng(data, "<" if data[8:9] == b"\x4d" else ">")
-    return None
+    if data[:8] == b"snoop\0\0\0":
+        return _snoop(data)
+    return _erf(data) if erf.sniff(data) else None
 
 
-def _pcap(data: bytes, order: str) -> tuple[bytes, list[Record], Callable[[Record], bytes], int]:
+def _pcap(data: bytes, order: str) -> Parts:
     records, at = [], 24
     while at + 16 <= len(data):
         head = struct.unpack_from(f"{order}IIII", data, at)
@@ -61,7 +71,7 @@ def _pcap(data: bytes, order: str) -> tuple[bytes, list[Record], Callable[[Recor
     return data[:24], records, written, struct.unpack_from(f"{order}I", data, 20)[0] & 0xFFFF
 
 
-def _pcapng(data: bytes, order: str) -> tuple[bytes, list[Record], Callable[[Record], bytes], int]:
+def _pcapng(data: bytes, order: str) -> Parts:
     records, at, kind = [], 0, 0
     while at + 12 <= len(data):
         block, size = struct.unpack_from(f"{order}II", data, at)
@@ -70,7 +80,8 @@ def _pcapng(data: bytes, order: str) -> tuple[bytes, list[Record], Callable[[Rec
         if block == 6 and size >= 32:
             fields = struct.unpack_from(f"{order}IIIII", data, at + 8)
             packet = data[at + 28 : at + 28 + fields[3]]
-            records.append(Record((*fields[:3], 0, fields[4] - len(packet)), packet))
+            options = data[at + 28 + (fields[3] + 3 & ~3) : at + size - 4]
+            records.append(Record((*fields[:3], 0, fields[4] - len(packet)), packet, options))
         else:
             kind = struct.unpack_from(f"{order}H", data, at + 8)[0] if block == 1 else kind
             records.append(Record((), b"", data[at : at + size]))
@@ -81,17 +92,62 @@ def _pcapng(data: bytes, order: str) -> tuple[bytes, list[Record], Callable[[Rec
             return record.raw
         interface, high, low, shorter, cut = record.head
         length = len(record.packet)
-        size = 32 + (length + 3 & ~3)
+        size = 32 + (length + 3 & ~3) + len(record.raw)
         return (
             struct.pack(
                 f"{order}IIIIIII", 6, size, interface, high, low,
                 (length + shorter) & 0xFFFFFFFF, (length + cut) & 0xFFFFFFFF,
             )
             + record.packet.ljust(length + 3 & ~3, b"\0")
+            + record.raw
             + struct.pack(f"{order}I", size)
         )  # fmt: skip
 
     return b"", records, written, kind
+
+
+def _snoop(data: bytes) -> Parts:
+    records, at = [], 16
+    while at + 24 <= len(data):
+        length, here, size, drops, second, rest = struct.unpack_from(">IIIIII", data, at)
+        if size < 24 + here or at + size > len(data):
+            break
+        packet = data[at + 24 : at + 24 + here]
+        records.append(Record((second, rest, drops, 0, 0, length - here), packet, data[at + 24 + here : at + size]))
+        at += size
+
+    def written(record: Record) -> bytes:
+        second, rest, drops, shorter, longer, cut = record.head
+        here = len(record.packet)
+        size = 24 + here + len(record.raw)
+        fields = (here + cut, here + shorter, size + longer, drops, second, rest)
+        return struct.pack(">IIIIII", *(one & 0xFFFFFFFF for one in fields)) + record.packet + record.raw
+
+    return data[:16], records, written, _ETHERNET
+
+
+def _erf(data: bytes) -> Parts:
+    records, at = [], 0
+    while at + 16 <= len(data):
+        fraction, second, kind, flags, size, lost, wire = struct.unpack_from("<IIBB", data, at) + struct.unpack_from(
+            ">HHH", data, at + 10
+        )
+        if size < 16 or at + size > len(data):
+            break
+        before = 2 if kind & 0x7F == _ERF_ETHERNET else 0
+        packet = data[at + 16 + before : at + size]
+        head = (second, fraction, kind, flags, lost, 0, wire - len(packet))
+        records.append(Record(head, packet, data[at + 16 : at + 16 + before]))
+        at += size
+
+    def written(record: Record) -> bytes:
+        second, fraction, kind, flags, lost, longer, cut = record.head
+        size = 16 + len(record.raw) + len(record.packet)
+        times = struct.pack("<II", fraction & 0xFFFFFFFF, second & 0xFFFFFFFF) + bytes([kind & 0xFF, flags & 0xFF])
+        fields = (size + longer, lost, len(record.packet) + cut)
+        return times + struct.pack(">HHH", *(one & 0xFFFF for one in fields)) + record.raw + record.packet
+
+    return b"", records, written, _ETHERNET
 
 
 def borders(packet: bytes, link_type: int) -> list[int]:
@@ -126,7 +182,7 @@ def _header(record: Record, link_type: int, rng: Random) -> Record:
     at = min(max(at, 0), len(packet) - 1)
     size = rng.choice([1, 1, 2, 2, 4])
     near = int.from_bytes(packet[at : at + size], "big") + rng.choice([-1, 1])
-    value = near if rng.random() < 0.3 else rng.choice(_EXTREMES)
+    value = near if rng.random() < 0.3 else rng.choice(EXTREMES)
     packet[at : at + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "big")
     return replace(record, packet=bytes(packet))
 
@@ -141,7 +197,7 @@ def _cut(record: Record, link_type: int, rng: Random) -> Record:
 def _record(record: Record, _: int, rng: Random) -> Record:
     """A field of the record's own header: times and lengths."""
     head = list(record.head)
-    head[rng.randrange(len(head))] = rng.choice([*_EXTREMES, rng.getrandbits(32)])
+    head[rng.randrange(len(head))] = rng.choice([*EXTREMES, rng.getrandbits(32)])
     return replace(record, head=tuple(head))
 
 
@@ -159,7 +215,10 @@ def _wrapped(record: Record, link_type: int, rng: Random) -> Record:
     if start < 0:
         return record
     several = list((ENVELOPES | ONLY_6 if record.packet[start] >> 4 == 6 else ENVELOPES).values())
-    frame, _ = stacked(record.packet[start:], rng.choices(several, k=rng.choice([1, 1, 2, 4])))
+    chosen = rng.choices(several, k=rng.choice([1, 1, 2, 4]))
+    if rng.random() < 0.02:
+        chosen += OUTERMOST.values()
+    frame, _ = stacked(record.packet[start:], chosen)
     if link_type == _ETHERNET:
         return replace(record, packet=frame)
     return replace(record, packet=frame[14:]) if frame[12:14] in (b"\x08\0", b"\x86\xdd") else record
@@ -218,7 +277,7 @@ def damaged(data: bytes, rng: Random) -> bytes:
 
 def _file_header(head: bytes, rng: Random) -> bytes:
     """Damaged, or with another link type than that of the packets."""
-    if not head or rng.random() < 0.5:
+    if len(head) < _PCAP_HEADER or rng.random() < 0.5:
         return octets(head, rng)
     kind = rng.choice([*_LINK_TYPES, rng.getrandbits(9)])
     return head[:20] + kind.to_bytes(4, "little" if head[0] in b"\xd4\x4d" else "big")
@@ -227,8 +286,8 @@ def _file_header(head: bytes, rng: Random) -> bytes:
 def _changed(records: list[Record], link_type: int, rng: Random) -> list[Record]:
     """One record, or each with the same kind of damage."""
     change, at = rng.choice(_DAMAGES), rng.randrange(len(records))
-    if not records[at].packet:
-        change = _record
+    if not records[at].head:
+        return [_block(one, rng) if place == at else one for place, one in enumerate(records)]
     everywhere = rng.random() < 0.15
     if rng.random() < 0.15:
         return [
@@ -240,6 +299,17 @@ def _changed(records: list[Record], link_type: int, rng: Random) -> list[Record]
         change(one, link_type, rng) if one.packet and (everywhere or place == at) else one
         for place, one in enumerate(records)
     ]
+
+
+def _block(record: Record, rng: Random) -> Record:
+    """A field in a block that holds no packet, behind its type and length: an option's, a clock's, a link type."""
+    block = bytearray(record.raw)
+    if len(block) > _LEAST_BLOCK:
+        at, size = rng.randrange(8, len(block) - 4), rng.choice([1, 1, 2, 4, 8])
+        value = rng.choice([*EXTREMES, rng.getrandbits(64), 9, 14, 27, 63, 64, 127])
+        made = (value & (1 << 8 * size) - 1).to_bytes(size, rng.choice(["little", "big"]))[: len(block) - 4 - at]
+        block[at : at + len(made)] = made
+    return replace(record, raw=bytes(block))
 
 
 def _order(records: list[Record], rng: Random) -> list[Record]:

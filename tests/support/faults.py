@@ -1,4 +1,4 @@
-"""Real faults while results are written: kills, a full disk, a limit on files, two runs at once.
+"""Real faults: kills, a full disk, a limit on files, two runs at once, an input that becomes shorter as it is read.
 
     python tests/support/faults.py [300]
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import io
+import json
 import os
 import random
 import resource
@@ -34,14 +35,18 @@ from multitracer import cli
 from multitracer.commands import experiment
 from multitracer.export.result_directory import JOURNAL, OURS, recover
 from multitracer.parsers import pcap
+from multitracer.parsers.shared import source
 
 OLD, NEW = "old", "new"
+SAID, UNREAD = "the loss is said", "old, as nothing is left to read"
 CLONE_NEWNS = 0x20000
 _OPTIONS = {
     OLD: ["--no-report", "--export", "csv", "--export", "xgraph"],
     NEW: ["--no-report", "--export", "xplot"],
 }
 _PACKETS = {OLD: 20, NEW: 30}
+_LONG_PACKETS, _FULL_BYTES = 700, 1460
+"""Of the capture that is cut: it is read in eight pieces."""
 _FOREIGN = {"notes.txt": "mine", "series/mine.csv": "mine too"}
 
 
@@ -49,9 +54,12 @@ class Faults:
     """Runs that are struck by a fault while they replace the results of another one."""
 
     def __init__(self, scratch: Path, seed: int = 1) -> None:
-        self.scratch, self.random = scratch, random.Random(seed)
+        self.scratch, self._seed = scratch, seed
+        self.random = random.Random(seed)
+        self._draws: dict[str, random.Random] = {}
         self.whole: dict[str, dict[str, str]] = {}
         captures = {name: _capture(scratch / f"{name}.pcap", count) for name, count in _PACKETS.items()}
+        self._long = _capture(scratch / "long.pcap", _LONG_PACKETS, _FULL_BYTES)
         self._analyses = {name: _analysis(path) for name, path in captures.items()}
         for name in (OLD, NEW):
             place = self.scratch / f"{name}-whole"
@@ -65,12 +73,17 @@ class Faults:
 
     def start(self, name: str, place: Path, before: Callable[[], Any] = lambda: None) -> int:
         """Begin a run in a forked process, after `before` was called there; returns its process id."""
+        return self._forked(lambda: self._run(name, place), before)
+
+    @staticmethod
+    def _forked(work: Callable[[], int], before: Callable[[], Any]) -> int:
         child = os.fork()
         if child:
             return child
         try:
-            before()
-            os._exit(self._run(name, place))
+            with redirect_stdout(io.StringIO()):
+                before()
+                os._exit(work())
         finally:
             os._exit(99)
 
@@ -89,6 +102,7 @@ class Faults:
 
     def strike(self, kind: str) -> str:
         """One run with a fault of this kind; returns how it left the results."""
+        self.random = self._draws.setdefault(kind, random.Random(f"{self._seed} {kind}"))
         place = Path(tempfile.mkdtemp(dir=self.scratch, prefix=f"{kind}-"))
         how = getattr(self, f"_{kind}")(place)
         shutil.rmtree(place)
@@ -135,16 +149,16 @@ class Faults:
         return left
 
     def _full_disk(self, place: Path) -> str:
-        """A small file system of its own, with room for the old result and a part of the new one."""
-        child = os.fork()
-        if not child:
-            _end_with_status(lambda: self._on_small_disk(place))
-        return (OLD, NEW)[_ended(child)]
-
-    def _on_small_disk(self, place: Path) -> int:
+        """A small file system of its own, with room for the old result and a part of the new one, or all of it."""
         old = self.scratch / "old-whole"
         room = sum(-(-path.stat().st_size // 4096) * 4096 for path in old.rglob("*"))
-        room += self.random.randrange(16_384, 3 * self.bytes // 2)
+        room += self.random.randrange(16_384, 2 * self.bytes)
+        child = os.fork()
+        if not child:
+            _end_with_status(lambda: self._on_small_disk(place, room))
+        return (OLD, NEW)[_ended(child)]
+
+    def _on_small_disk(self, place: Path, room: int) -> int:
         own_mounts()
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={room}", "tmpfs", str(place)], check=True)
         status = _ended(self.start(NEW, self.old_result(place)))
@@ -154,14 +168,38 @@ class Faults:
         return (OLD, NEW).index(left)
 
     def _two_at_once(self, place: Path) -> str:
-        """Two runs into one place, one of which may be killed."""
-        children = [self.start(name, self.old_result(place)) for name in (NEW, OLD)]
+        """Two runs into one place, one of which begins later, and one of which may be killed."""
+        self.old_result(place)
+        children = [self.start(NEW, place)]
+        time.sleep(self.random.choice([0, self.random.uniform(0, self.seconds)]))
+        children.insert(self.random.randrange(2), self.start(OLD, place))
         if self.random.random() < 0.5:
             time.sleep(self.random.uniform(0, self.seconds))
             os.kill(children[0], signal.SIGKILL)
         for child in children:
             os.waitpid(child, 0)
         return self.left(place)
+
+    def _cut_while_read(self, place: Path) -> str:
+        """The capture becomes shorter while it is read: what is lost is said, or nothing is left to analyse."""
+        capture = place.with_suffix(".pcap")
+        shutil.copy(self._long, capture)
+        self.old_result(place)
+        number, size = self.random.randrange(8), self.random.randrange(self._long.stat().st_size)
+        child = self._forked(
+            lambda: cli.run(["analyze", str(capture), "-o", str(place), "-q", "--summary-only"]),
+            lambda: _cut_at_read(capture, number, size),
+        )
+        status, summary = _ended(child), place / "summary.json"
+        capture.unlink()
+        if status:
+            assert (status, self.which(place)) == (3, OLD)
+            return UNREAD
+        entry = json.loads(summary.read_bytes())["inputs"][0]
+        assert sorted(content(place)) == sorted(["summary.json", *_FOREIGN]), content(place)
+        assert not entry["complete"], entry
+        assert any("became shorter" in loss["reason"] for loss in entry["losses"]), entry
+        return SAID
 
     def left(self, place: Path, *, again: bool = True) -> str:
         """Which result is there, and whether it had to be recovered; fails if it is neither of the two."""
@@ -188,8 +226,8 @@ class Faults:
 
 
 KINDS = {
-    "kill_at_random": 0.3, "kill_at_a_rename": 0.2, "kill_seeing_the_journal": 0.1, "file_limit": 0.15,
-    "full_disk": 0.15, "two_at_once": 0.1,
+    "kill_at_random": 0.25, "kill_at_a_rename": 0.2, "kill_seeing_the_journal": 0.1, "file_limit": 0.1,
+    "full_disk": 0.15, "two_at_once": 0.1, "cut_while_read": 0.1,
 }  # fmt: skip
 """The kinds of faults, and the share of each."""
 
@@ -207,9 +245,9 @@ def own_mounts() -> None:
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
 
 
-def _capture(path: Path, packets: int) -> Path:
+def _capture(path: Path, packets: int, size: int = 500) -> Path:
     """A transfer of a few packets: that results are whole does not depend on how long they are."""
-    sent = [ipv4(tcp(seq=1000 + 500 * at, ack=1, payload=bytes(500))) for at in range(packets)]
+    sent = [ipv4(tcp(seq=1000 + size * at, ack=1, payload=bytes(size))) for at in range(packets)]
     pcap.write(path, [(10**8 * at, one) for at, one in enumerate(sent)], 101)
     return path
 
@@ -254,6 +292,19 @@ def _die_at_change(journal: Path, number: int) -> None:
 
     for name in ("rename", "replace", "unlink", "rmdir", "mkdir"):
         setattr(os, name, deadly(getattr(os, name)))
+
+
+def _cut_at_read(path: Path, number: int, size: int) -> None:
+    """Let this process cut a file after so many pieces of it were read."""
+    read, seen = source._File.into, Counter[str]()
+
+    def into(file: Any, buffer: memoryview) -> int:
+        if seen["reads"] == number:
+            os.truncate(path, size)
+        seen["reads"] += 1
+        return read(file, buffer)
+
+    source._File.into = into  # type: ignore[method-assign]
 
 
 def main(runs: int) -> None:

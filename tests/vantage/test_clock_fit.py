@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multitracer.vantage.clock_fit import OneWayDelays, fit
+from multitracer.vantage.clock_fit import OneWayDelays, fit, floor
 
 MS = 1e6
 WAY_NS, BYTE_NS = 225 * MS, 122_000.0
@@ -44,3 +44,11 @@ def test_the_error_holds_though_the_only_small_packet_was_held_up(syn_held_ms: i
     found = fit(forward, reverse)
     assert found is not None
     assert abs(found.offset_ns + found.rate * 1e9 * 18 - offset_ms * MS) <= found.error_ns <= found.worst_ns
+
+
+@given(small=st.integers(501, 660), held_ms=st.integers(100, 2000))
+def test_few_packets_of_similar_sizes_do_not_deny_the_serialisation(small: int, held_ms: int) -> None:
+    """Where the link held up the smallest of five packets until after larger ones, a byte still takes its time."""
+    sent = [300 * MS * number for number in range(5)]
+    found = floor(through_link([small, *[SEGMENT] * 4], sent, [held_ms * MS, 0.0, 0.0, 0.0, 0.0], 0.0), 0.0)
+    assert found.least_byte_ns <= BYTE_NS <= found.most_byte_ns

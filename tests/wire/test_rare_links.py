@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from link_layers import BRIDGED, ncm, pktap, rare, rndis, usbmon
 from packets import ethernet, ipv4, ipv6, tcp
 from pcapng_blocks import interface, packet, section
-from wifi_monitor import data, llc, radiotap
 
 from multitracer.parsers import pcap
 from multitracer.parsers.shared.source import Source
@@ -22,99 +22,7 @@ from multitracer.wire.usb_packets import LINK_TYPES as USB
 
 SEGMENT = ipv4(tcp(b"abc"))
 FRAME = ethernet(SEGMENT)
-BRIDGED = b"\xaa\xaa\x03\x00\x80\xc2\x00\x07\0\0"
-
-
-def usbmon(body: bytes, size: int = 48) -> bytes:
-    """A bulk transfer from a device, as Linux records it."""
-    head = struct.pack("<QBBBBHBBqiiII", 1, ord("C"), 3, 0x81, 2, 1, 0, 0, 1, 0, 0, len(body), len(body))
-    return head.ljust(size, b"\0") + body
-
-
-def usbpcap(body: bytes) -> bytes:
-    """A bulk transfer from a device, as USBPcap records it."""
-    return struct.pack("<HQIHBHHBBI", 27, 1, 0, 9, 1, 1, 2, 0x81, 3, len(body)) + body
-
-
-def rndis(*frames: bytes) -> bytes:
-    """RNDIS packet messages in one transfer."""
-    return b"".join(
-        struct.pack("<IIIII", 1, 44 + len(frame), 36, len(frame), 0).ljust(44, b"\0") + frame for frame in frames
-    )
-
-
-def ncm(*frames: bytes) -> bytes:
-    """A CDC-NCM transfer block of 16 bits."""
-    table, at, body = b"", 12 + 8 + 4 * (len(frames) + 1), b""
-    for frame in frames:
-        table += struct.pack("<HH", at + len(body), len(frame))
-        body += frame
-    ndp = b"NCM0" + struct.pack("<HH", 8 + 4 * (len(frames) + 1), 0) + table + bytes(4)
-    return b"NCMH" + struct.pack("<HHHH", 12, 1, 12 + len(ndp) + len(body), 12) + ndp + body
-
-
-def pktap(frame: bytes, link_type: int) -> bytes:
-    """A record of macOS' PKTAP."""
-    return struct.pack("<III", 108, 1, link_type).ljust(108, b"\0") + frame
-
-
-def juniper(frame: bytes, flags: int = 0, extension: bytes = b"") -> bytes:
-    """A Juniper header, and what follows it."""
-    more = len(extension).to_bytes(2, "big") + extension if extension else b""
-    return b"MGC" + bytes([flags | 0x80 * bool(extension)]) + more + frame
-
-
-LINKS = {
-    "token ring": (6, b"\x10\x40" + b"\0" * 12 + llc(SEGMENT)),
-    "token ring, source route": (6, b"\x10\x40" + b"\0" * 6 + b"\x80" + b"\0" * 5 + b"\x06\0\0\1\0\2" + llc(SEGMENT)),
-    "atm": (11, llc(SEGMENT)),
-    "atm, bridged": (11, BRIDGED + FRAME),
-    "atm, nlpid": (11, b"\xfe\xfe\x03\xcc" + SEGMENT),
-    "atm, vc multiplexed": (106, SEGMENT),
-    "pppoe": (51, b"\x11\0\0\1" + struct.pack(">H", 2 + len(SEGMENT)) + b"\0\x21" + SEGMENT),
-    "frame relay": (107, b"\x18\x41\x03\xcc" + SEGMENT),
-    "frame relay, snap": (107, b"\x18\x41\x03\0\x80\0\0\0\x08\0" + SEGMENT),
-    "frame relay, four octets": (107, b"\x18\x40\x40\x41\x03\xcc" + SEGMENT),
-    "frame relay, cisco": (107, b"\x18\x41\x08\0" + SEGMENT),
-    "enc": (109, b"\x02\0\0\0" + b"\0" * 8 + SEGMENT),
-    "pflog": (117, b"\x3d\x02\0\0em0".ljust(64, b"\0") + SEGMENT),
-    "sunatm": (123, b"\x02\0\0\x64" + llc(SEGMENT)),
-    "sunatm, lan emulation": (123, b"\x01\0\0\x64\0\0" + FRAME),
-    "firewire": (138, b"\0" * 16 + b"\x08\0" + SEGMENT),
-    "docsis": (143, b"\0\0" + struct.pack(">H", len(FRAME)) + b"\0\0" + FRAME),
-    "docsis, extended": (143, b"\1\2" + struct.pack(">H", len(FRAME) + 2) + b"\x31\1" + b"\0\0" + FRAME),
-    "pppd": (166, b"\0\x03\0\x21" + SEGMENT),
-    "ppp with direction": (204, b"\1\xff\x03\0\x21" + SEGMENT),
-    "ppp with direction, compressed": (204, b"\0\x21" + SEGMENT),
-    "erf, ethernet": (197, bytes(8) + b"\x02\0" + struct.pack(">HHHH", 18 + len(FRAME), 0, len(FRAME), 0) + FRAME),
-    "erf, extended": (197, bytes(8) + b"\x96\0" + struct.pack(">HHH", 24 + len(SEGMENT), 0, 60) + bytes(8) + SEGMENT),
-    "mpls": (219, b"\0\0\x10\x40\0\0\x21\x40" + SEGMENT),
-    "netanalyzer": (240, b"\0\0\0\0" + FRAME),
-    "netanalyzer, preamble": (241, b"\0\0\0\0" + b"\x55" * 7 + b"\xd5" + FRAME),
-    "infiniband": (242, b"\0" * 40 + b"\x08\0\0\0" + SEGMENT),
-    "pktap, ethernet": (258, pktap(FRAME, 1)),
-    "pktap, raw": (258, pktap(SEGMENT, 12)),
-    "pktap, radiotap": (258, pktap(radiotap(data(llc(SEGMENT), 1)), 127)),
-    "pktap, null": (258, pktap(b"\x02\0\0\0" + SEGMENT, 0)),
-    "epon": (259, b"\x55\x55\xd5\x55\x55\0\0\0" + FRAME),
-    "usbmon, ecm": (189, usbmon(FRAME)),
-    "usbmon mapped, rndis": (220, usbmon(rndis(FRAME), 64)),
-    "usbmon mapped, ncm": (220, usbmon(ncm(FRAME), 64)),
-    "usbpcap, rndis": (249, usbpcap(rndis(FRAME))),
-    "juniper, no link header": (178, juniper(b"\x02\0\0\0" + SEGMENT, 2)),
-    "juniper ethernet": (178, juniper(FRAME, 1, b"\1\1\7")),
-    "juniper ppp": (179, juniper(b"\xff\x03\0\x21" + SEGMENT)),
-    "juniper frame relay": (180, juniper(b"\x18\x41\x03\xcc" + SEGMENT)),
-    "juniper chdlc": (181, juniper(b"\x0f\0\x08\0" + SEGMENT)),
-    "juniper atm 1": (137, juniper(bytes(4) + llc(SEGMENT))),
-    "juniper atm 2": (135, juniper(bytes(8) + llc(SEGMENT))),
-    "juniper atm 2, ip": (135, juniper(bytes(8) + SEGMENT)),
-    "juniper mlppp": (130, juniper(b"\1\2\0\x21" + SEGMENT)),
-    "juniper services": (136, juniper(bytes(8) + SEGMENT)),
-    "cooked radiotap": (113, b"\0\0\x03\x23" + b"\0" * 12 + radiotap(data(llc(SEGMENT), 1))),
-    "cooked 2, 802.11": (276, b"\0" * 8 + b"\x03\x21" + b"\0" * 10 + data(llc(SEGMENT), 1)),
-    "cooked frame relay": (113, b"\0\0\x03\x02" + b"\0" * 12 + b"\x18\x41\x03\xcc" + SEGMENT),
-}  # fmt: skip
+LINKS = rare(SEGMENT)
 NOT_TSHARK = {
     "atm, vc multiplexed", "juniper services",  # it guesses otherwise
     "mpls", "pppd", "cooked 2, 802.11",  # it does not read them

@@ -90,6 +90,19 @@ def test_a_datagram_that_lacks_a_fragment_is_lacking(make: Any, lost: int) -> No
     assert fates(taken) == [layers.LACKING] * 2
 
 
+@pytest.mark.parametrize("make", [fragments_4, fragments_6])
+@pytest.mark.parametrize("held", [[(0, 8), (24, 32)], [(32, 40)], [(8, 16), (40, 48)]])
+def test_a_last_fragment_that_ends_before_others_is_of_another_datagram(make: Any, held: Cuts) -> None:
+    """As many octets as it has may be held, and yet they are not its: nothing is whole, and each fragment counts."""
+    longer, shorter = make(b"a" * 64, held), make(b"b" * 24, [(16, 24)])
+    taken = reassembled([*longer, *shorter])
+    assert taken.datagrams == []
+    assert fates(taken) == [layers.LACKING] * (len(held) + 1)
+    assert [one.octets[-24:] for one in reassembled([*longer, *make(b"b" * 24, pieces(24, 8)[::-1])]).datagrams] == [
+        b"b" * 24
+    ]
+
+
 def test_fragments_of_protocols_that_are_not_read_are_only_counted() -> None:
     """ICMP and UDP of no tunnel, whole or not, are no loss."""
     icmp = fragments_4(b"x" * 100, [(0, 48)], protocol=1)

@@ -9,6 +9,7 @@ import pytest
 from decoding import decoded
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from link_layers import common
 from packets import SYN, ethernet, ipv4, ipv6, tcp
 
 from multitracer.compute import kernels
@@ -130,23 +131,7 @@ def test_options_are_read_in_any_order_and_as_far_as_they_were_captured(
 
 
 SEGMENT = ipv4(tcp(b"abc"))
-VLAN = b"\x81\x00\x00\x05"
-LINKS = {
-    "ethernet": (1, ethernet(SEGMENT)),
-    "vlan": (1, ethernet(SEGMENT, tags=VLAN)),
-    "qinq": (1, ethernet(SEGMENT, tags=b"\x88\xa8\x00\x01" + VLAN)),
-    "pppoe": (1, ethernet(b"\x11\x00\x00\x01\x00\x33\x00\x21" + SEGMENT, kind=0x8864)),
-    "mpls": (1, ethernet(b"\x00\x00\x10\x40\x00\x00\x21\x40" + SEGMENT, kind=0x8847)),
-    "raw": (101, SEGMENT),
-    "sll": (113, b"\0" * 14 + b"\x08\x00" + SEGMENT),
-    "sll2": (276, b"\x08\x00" + b"\0" * 18 + SEGMENT),
-    "null": (0, b"\x02\0\0\0" + SEGMENT),
-    "loop": (108, b"\0\0\0\x02" + SEGMENT),
-    "ppp": (9, b"\xff\x03\x00\x21" + SEGMENT),
-    "ppp, compressed header": (9, b"\x21" + SEGMENT),
-    "chdlc": (104, b"\x0f\x00\x08\x00" + SEGMENT),
-    "fddi": (10, b"\0" * 13 + b"\xaa\xaa\x03\0\0\0\x08\x00" + SEGMENT),
-}  # fmt: skip
+LINKS = common(SEGMENT)
 
 
 @pytest.mark.parametrize("name", LINKS)

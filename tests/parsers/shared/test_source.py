@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+import samples
 
 from multitracer import parsers
 from multitracer.model.errors import InputError, UnknownFormatError
@@ -136,6 +137,22 @@ def test_lines_are_the_same_in_pieces_of_any_size(size: int) -> None:
     other = list(Source("x", pieces(text, size)).octet_lines(20))
     assert [line[:2] for line in other] == [line[:2] for line in whole]
     assert [line[2][:21] for line in other] == [line[2][:21] for line in whole]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 1000])
+def test_a_mark_of_utf_8_is_no_text(size: int) -> None:
+    """It is left out of what is recognised and read; lines begin behind it."""
+    source = Source("x", pieces(b"\xef\xbb\xbfone\ntwo\n", size))
+    assert source.head == b"one\ntwo\n"
+    assert [line[:3] for line in source.lines()] == [(1, 3, "one"), (2, 7, "two")]
+
+
+def test_a_log_with_a_mark_of_utf_8_is_recognised(tmp_path: Path) -> None:
+    """Some editors write one; losses are where they are in the file."""
+    for name, text in (("tcpstats", samples.TCPSTATS), ("erasures", "# block_ms: 20\n" + "01" * 2000 + "\n")):
+        found = parsers.read(opened(tmp_path / name, b"\xef\xbb\xbf" + text.encode() + b"?\n"))
+        assert found.format == name
+        assert [skip.offset for skip in found.skips] == [3 + len(text)]
 
 
 def test_a_source_gives_its_octets_in_any_way_once() -> None:

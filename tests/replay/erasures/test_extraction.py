@@ -43,6 +43,15 @@ def test_a_slot_without_a_line_is_a_loss_only_where_fillers_are_logged(
     assert extracted(tmp_path, log) == wanted
 
 
+def test_a_log_that_is_silent_for_days_is_of_several_recordings(tmp_path: Path) -> None:
+    """Or one of its times is wrong: neither is a trace of thousands of millions of blocks; the record is named."""
+    day_ms = 86_400_000
+    log = rlpdump([(0, "< RR nr=0"), (20, "< BAD"), (10_000 * day_ms, "< RR nr=0"), (10_000 * day_ms + 20, "< BAD")])
+    with pytest.raises(InputError, match=r"record 6.*blocks without a line"):
+        extracted(tmp_path, log)
+    assert len(extracted(tmp_path, rlpdump([(0, "< RR nr=0"), (day_ms, "< BAD")]))) == 1 + day_ms // 20
+
+
 @pytest.mark.parametrize("every_ms", [20, 40, 140, 1000])
 def test_without_a_header_the_spacing_of_frames_is_that_of_blocks(tmp_path: Path, every_ms: int) -> None:
     """Whatever the frames' size says."""
