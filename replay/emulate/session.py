@@ -42,6 +42,7 @@ TRUTH, LATENESS, PACKETS, CLOCKS = "truth.json", "lateness.csv", "link_packets.c
 SETTLE_S, LONGEST_SETTLE_S = 1.0, 10.0
 """The link goes on for so long after the transfer; and at most for so long while it has packets."""
 REHEARSAL_S = 1.0
+"""It ends when both packets were carried or lost, and no later."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def _rehearse(scenario: Scenario, made: Setting, keys: KernelKeys) -> None:
         for _, host in pairs:
             host.send(bytes(100))
         end = time.monotonic() + REHEARSAL_S
-        link.run(lambda: time.monotonic() > end)
+        link.run(lambda: time.monotonic() > end or (len(link.packets) == len(SIDES) and not link.under_way))
 
 
 def _link(scenario: Scenario, made: Setting, keys: KernelKeys, devices: tuple[int, int]) -> RealTimeLink:
