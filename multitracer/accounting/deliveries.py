@@ -110,12 +110,16 @@ def _seen_out_of_sequence(ends: Ints, came_ns: Ints, whole_ns: Ints, given_ns: I
     least = np.full(int(ends.max(initial=0)) + 1, np.iinfo(np.int64).max)
     np.minimum.at(least, ends[seen], way[seen])
     early = seen & (wait > frame_ns)
+    # Kept in order, its way would be `wait` longer than the least: the nearer of both decides.
     early[early] = way[early] - least[ends[early]] < wait[early] // 2
     return np.isin(ends, ends[early])
 
 
 def _note_left(found: Deliveries, rows: Ints, out_ns: Ints, delivered: pd.DataFrame, frame_ns: int) -> None:
-    """Enter when the link was done with what came out of it at these times, and came no later than that explains."""
+    """Enter when the link was done with what came out of it at these times.
+
+    But not of what came to the capture later than by the way behind the link: something else held that up.
+    """
     at_once = _at_once(found.came_ns[rows] - out_ns, found.came_ns[rows] >= 0, frame_ns)
     found.left_ns[rows[at_once]] = out_ns[at_once] - _way_ns(delivered, frame_ns)
 

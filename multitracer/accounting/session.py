@@ -83,7 +83,7 @@ class Logged:
     """What the logs say of one link direction.
 
     `frames` and `intervals` are the tables of all links. `window_full` is (start, end) of the times when the link's
-    transmit window was full, None if that is not known; `window_known` says whether how large it is is.
+    transmit window was full, None if that is not known; `window_known` says whether its size is known.
     """
 
     link: int

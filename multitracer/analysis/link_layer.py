@@ -17,7 +17,7 @@ from multitracer.link.events import RESET, intervals
 from multitracer.link.pace import Pace, first_stated
 from multitracer.link.summary import rows
 from multitracer.link.timing import Timing, timing
-from multitracer.link.window import full_window
+from multitracer.link.window import full_window, window_is_known
 from multitracer.model.analysis import Links, SegmentFrames
 from multitracer.model.schema import empty
 
@@ -164,7 +164,7 @@ def account_links(layer: LinkLayer, streams: Streams, tcp_state: pd.DataFrame) -
     links, frames = layer.log.links, layer.log.frames
     for link, reverse in zip(links["link"].tolist(), links["reverse"].tolist(), strict=True):
         full = full_window(frames, links, link, reverse)
-        known = str(links["protocol"].iloc[link]) == "rlp"
+        known = window_is_known(links, link)
         logged = Logged(link, reverse, frames, layer.intervals, full, layer.timings[link], known)
         one = account(
             logged, layer.matches.get(link), layer.segment_frames, transfer if len(streams.segments) else None

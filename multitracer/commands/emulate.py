@@ -62,7 +62,7 @@ def command(
     from multitracer.replay.emulate.session import emulate
     from multitracer.replay.emulate.window_limits import window_limits
 
-    for limit in window_limits(made):
+    for limit in window_limits(made, keys):
         if limit.falls_short:
             say(f"link.{made.word('link.protocol')}.window: {limit.said}")
     make_new(output)

@@ -233,7 +233,8 @@ class _Place:
 
     def _remove_what_was_prepared(self) -> None:
         if not os.path.lexists(self.ours / JOURNAL):
-            shutil.rmtree(self.staging, ignore_errors=True)
+            with suppress(OSError):
+                self._empty_staging()
         if not any((self.ours / name).exists() for name in (JOURNAL, MANIFEST)):  # nothing was ever written here
             with suppress(OSError):
                 (self.ours / LOCK).unlink()
@@ -245,14 +246,21 @@ class _Place:
         self.carry_out()
         with suppress(FileNotFoundError):
             (self.ours / JOURNAL).unlink()  # a damaged one
+        self._empty_staging()
+
+    def _empty_staging(self) -> None:
+        """Remove what was prepared; of a link to another place the link alone."""
         with suppress(FileNotFoundError):
-            shutil.rmtree(self.staging)
+            if self.staging.is_symlink():
+                self.staging.unlink()
+            else:
+                shutil.rmtree(self.staging)
 
     def _take_over(self) -> None:
         """Go on with what a run of version 0.1 left; it is newer than staging/, as every later run begins with this."""
         left = self.ours / STAGING_OF_0_1
         if left.is_dir() and not left.is_symlink():
-            shutil.rmtree(self.staging, ignore_errors=True)
+            self._empty_staging()
             left.rename(self.staging)
 
     def manifest(self) -> dict[str, list[str]]:
@@ -262,7 +270,13 @@ class _Place:
     def journal(self) -> dict[str, list[str]]:
         """What is to be removed and moved; nothing where there is no journal, or a damaged one."""
         found = _read(self.ours / JOURNAL)
-        return found if {"remove", "move"} <= set(found) else {}
+        sound = {"remove", "move"} <= set(found) and not self._is_prepared_elsewhere(found["move"])
+        return found if sound else {}
+
+    def _is_prepared_elsewhere(self, paths: list[str]) -> bool:
+        """Whether a link stands among the folders where these files were prepared: what is behind it is not ours."""
+        below = {parent for one in paths for parent in Path(one).parents}
+        return any(folder.is_symlink() for folder in (self.staging, *(self.results / folder for folder in below)))
 
     def carry_out(self) -> None:
         """Do what the journal says and is not done yet, if there is one."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import LINK_INTERVALS
 from multitracer.findings.observations import Observations
-from multitracer.link.window import SHORT_FRAMES
+from multitracer.link.window import SHORT_FRAMES, window_is_known
 
 KINDS = ("flow-control-gap",)
 NEEDS = (LINK_INTERVALS,)
@@ -46,7 +46,7 @@ def _full_windows(observed: Observations) -> Iterator[Finding]:
     for _, stopped, until, _ in observed.intervals("flow-control"):
         other = (start < stopped) | (start >= until)
         start, end = start[other], end[other]
-    if not _is_rlp(observed, int(table["link"].iloc[0])):
+    if observed.links is None or not window_is_known(observed.links, int(table["link"].iloc[0])):
         long = end - start > SHORT_FRAMES * observed.frame_ns.get(int(table["link"].iloc[0]), 0)
         start, end = start[long], end[long]
     repairing = _repairing(observed, start, end)
@@ -60,11 +60,6 @@ def _full_windows(observed: Observations) -> Iterator[Finding]:
             f"{why}",
             {"duration_s": waited / 1e9, "repairing": repairs}, bearer=bearer,
         )  # fmt: skip
-
-
-def _is_rlp(observed: Observations, link: int) -> bool:
-    """Whether the window is that of 24.022 5.2.1."""
-    return observed.links is not None and str(observed.links["protocol"].iat[link]) == "rlp"
 
 
 def _repairing(observed: Observations, start: Ints, end: Ints) -> npt.NDArray[np.bool_]:

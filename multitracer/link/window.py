@@ -25,6 +25,11 @@ _PAUSE = 2
 """A sender pauses where its next frame comes later than so many usual distances."""
 
 
+def window_is_known(links: pd.DataFrame, link: int) -> bool:
+    """Whether how many frames may be unacknowledged is known, and not only how many were: RLP's is (24.022 5.2.1)."""
+    return str(links["protocol"].iloc[link]) == "rlp"
+
+
 def full_window(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: int) -> tuple[Ints, Ints] | None:
     """(Start, end) in ns of the intervals in which the transmit window was full.
 

@@ -6,6 +6,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -52,17 +53,24 @@ class KernelLog:
     def window(self, key: Key, at: int) -> int | None:
         """The congestion window after what happened at a time: the next arrival's log has it, if there is one.
 
-        The kernel logs no arrivals any more once the application has closed the socket. A timer that ran out in
-        between may have set another window: until then it was no smaller than before the latest arrival.
+        The kernel logs no arrivals any more once the application has closed the socket. Where a timer ran out before
+        the next arrival, that logs the window which the timer has set, and nothing tells the one before it.
         """
         times, windows = self.windows.get(key, ([], []))
         place = bisect_right(times, at + _PROBED_NS)
         if place >= len(windows):
             return None
-        resent = [one.time_ns for one in self.resends.get(key, [])]
-        later = bisect_right(resent, at + APART_NS)
-        changed = later < len(resent) and resent[later] < times[place]
-        return windows[place - 1] if changed and place else windows[place]
+        expired = self._expired.get(key, [])
+        later = bisect_right(expired, at + APART_NS)
+        return None if later < len(expired) and expired[later] < times[place] else windows[place]
+
+    @cached_property
+    def _expired(self) -> dict[Key, list[int]]:
+        """When timers ran out, or may have done so."""
+        return {
+            key: sorted(one.time_ns for one in own if one.trigger in (TIMEOUT, UNKNOWN))
+            for key, own in self.resends.items()
+        }
 
 
 def kernel_log(directory: Path, start_mono_ns: int) -> KernelLog:

@@ -31,7 +31,6 @@ MOST_PACKETS = 1 << 20
 """That can be offered in a run: their offers take 40 octets each."""
 LOG_ROWS = 1 << 16
 """Of what happens between two turns of the loop."""
-TURNS_OF_PART = 1 << 12
 LEDGER = 1 << 12
 SERIALISED_STEP_NS = SCHEDULED_NS = 1_000_000
 """How often a link without slots is looked after, and the slots of schedules."""
@@ -42,9 +41,8 @@ LARGEST_PACKET = 65_535
 PACKETS_A_TURN = 64
 _OF_PACKETS = (notes.OFFERED, notes.REFUSED, notes.LOST, notes.DELIVERED)
 
-
 SLOT = numbers("due_ns late_ns batch")
-"""When a slot was due, by how much later it was done, and together with which others."""
+"""When a slot was due, by how much later it was done, and the number of those that were done together."""
 
 
 @dataclass(slots=True)

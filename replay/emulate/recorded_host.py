@@ -22,7 +22,7 @@ _BEGIN_S = 30.0
 class RecordedHost:
     """Records what a host sees into a folder, from when it has begun until it is asked to end, or `with` is left.
 
-    It takes a second to begin and one to end, in which it needs no processor: several do so at once.
+    It takes a second to begin and one to end, mostly waiting: several do so at once.
     """
 
     def __init__(self, host: Host, directory: Path, port: int) -> None:
@@ -39,7 +39,11 @@ class RecordedHost:
         )  # fmt: skip
         assert self._process.stderr is not None
         self._listener = threading.Thread(target=self._listen, args=(self._process.stderr,))
-        self._listener.start()
+        try:
+            self._listener.start()
+        except BaseException:
+            self._process.communicate()  # closes its input, at which it ends
+            raise
         return self
 
     def __exit__(

@@ -176,7 +176,7 @@ def _write_truth(
         "parameters": keys.parameters(scenario), "start_ns": link.start_ns, "exit": status,
         "lateness_p99_percent": late,
         "lateness_max_percent": float(percent.max()), "trusted": late <= keys["emulate.max_lateness_percent"],
-        "window_limits": [one._asdict() for one in window_limits(scenario)],
+        "window_limits": [one._asdict() for one in window_limits(scenario, keys)],
         "header_discards": sum(one.damaged for one in link.packets), **measured,
     }  # fmt: skip
     (directory / TRUTH).write_text(json.dumps(truth, indent=2) + "\n")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.rlp.entity import OVERHEAD_BYTES
+from multitracer.replay.emulate.kernel import WAYS, KernelKeys
 from multitracer.replay.simulate.entities import RLC_HEADER
 from multitracer.replay.simulate.far_end import air_s, round_trip_s
 from multitracer.replay.simulate.scenario import Scenario
@@ -18,8 +19,11 @@ from multitracer.replay.simulate.schema import NAMED, base_of
 
 MBIT = 1e6
 _BITS = 8
-_LINK = ("protocol", "rate_bps", "delay_s", "frame_bytes", "tti_s", "blocks_per_tti")
-"""Keys of a link that say what it has room for in a round trip."""
+_LINK = {
+    *(f"link.{name}" for name in ("protocol", "rate_bps", "delay_s", "frame_bytes", "tti_s", "blocks_per_tti")),
+    *(f"emulate.schedule_{way}" for way in WAYS),
+}
+"""Keys that say what a link has room for in a round trip."""
 
 
 class WindowLimit(NamedTuple):
@@ -53,15 +57,14 @@ class WindowLimit(NamedTuple):
 def check_windows(scenario: Scenario, said: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
     """Raise UsageError where the link has room for more than its window carries, and the window was not asked for.
 
-    It is where it was said: of the keys `said` in a scenario's file and over it those that are `settings`, but in a
-    file only for the link of that file. Then the window is what is to be tried.
+    A window counts as asked for where it is set together with the link: both in the scenario's file, or both in the
+    `settings` over it. `said` has the keys of both.
     """
-    links = {f"link.{name}" for name in _LINK}
-    asked = settings if links & {base_of(name)[0] for name in settings} else said
+    asked = settings if _LINK & {base_of(name)[0] for name in settings} else said
     window = f"link.{scenario.word('link.protocol')}.window"
     if window in {base_of(name)[0] for name in asked}:
         return
-    for limit in window_limits(scenario):
+    for limit in window_limits(scenario, KernelKeys(said)):
         if limit.falls_short:
             filled = f"Fill it with {window} = {limit.needed}"
             advice = filled if limit.needed <= NAMED[window].most else "No window fills it: make the link slower"
@@ -70,22 +73,25 @@ def check_windows(scenario: Scenario, said: Mapping[str, Any], settings: Mapping
             )
 
 
-def window_limits(scenario: Scenario) -> list[WindowLimit]:
+def window_limits(scenario: Scenario, keys: KernelKeys) -> list[WindowLimit]:
     """Those of both directions; none for a protocol without a window.
 
-    The round trip is the shortest: of full frames, with nothing in the way, answered at once.
+    The round trip is the shortest: of full frames, with nothing in the way, answered at once. A schedule's rate is its
+    mean: the millisecond with most frames says how many a slot needs room for.
     """
-    found = (_limit(scenario, way) for way in ("down", "up"))
+    found = (_limit(scenario, way, keys.schedule(way)) for way in WAYS)
     return [one for one in found if one is not None]
 
 
-def _limit(scenario: Scenario, way: str) -> WindowLimit | None:
+def _limit(scenario: Scenario, way: str, schedule: Any) -> WindowLimit | None:
     protocol = scenario.word("link.protocol")
     frames = scenario.value(f"link.{protocol}.window", way)
     if frames is None:
         return None
     octets, round_trip = _user_octets(scenario, protocol, way), round_trip_s(scenario)
-    per_turn = scenario.whole("link.blocks_per_tti", way) if scenario.value("link.tti_s", way) is not None else 1
+    per_turn: float = scenario.whole("link.blocks_per_tti", way) if scenario.value("link.tti_s", way) is not None else 1
+    if len(schedule):
+        per_turn = float(schedule.mean())
     return WindowLimit(
         way, int(frames), round_trip, _BITS * frames * octets / round_trip,
         _BITS * octets * per_turn / air_s(scenario, way),

@@ -112,11 +112,11 @@ def _in_ms(time_ns: int | None) -> float | None:
 
 def _refuse_silence(label: str, slots: Ints, records: Ints) -> None:
     """Raise InputError where a log holds nothing for days: it is of several recordings, or has a wrong time."""
-    silent = int(slots[-1]) + 1 - len(slots)
-    if silent > _MOST_SILENT:
-        after = int(np.argmax(np.diff(slots))) + 1
+    silent = np.diff(slots) - 1
+    if silent.max(initial=0) > _MOST_SILENT:
+        after = int(np.argmax(silent)) + 1
         raise InputError(
-            label, f"has {silent:,} blocks without a line, most of them before this one", record=int(records[after]),
+            label, f"has no line of {int(silent.max()):,} blocks before this one", record=int(records[after]),
             hint="Cut the log there: it is of several recordings, or a time in it is wrong.",
         )  # fmt: skip
 

@@ -174,8 +174,11 @@ class TrueFindings:
 
     def _queues(self) -> Iterator[Event]:
         """Packets waited for their first frame for longer than a round trip, and did so for many round trips."""
-        on_air, trip = self.accounting.side.first_times, self.tcp_trip_ns
+        on_air = self.accounting.side.first_times
         for transfer in self.accounting.transfers:
+            trip = transfer.least_trip_ns
+            if trip <= 0:
+                continue
             waits = [(one.sent_ns, on_air[id(one)][0] - one.sent_ns) for one in transfer.copies if id(one) in on_air]
             times = sorted(sent for sent, waited in waits if waited > LIMITS.queue_pipes * trip)
             for start, end in _groups(times, times, trip + max((waited for _, waited in waits), default=0)):

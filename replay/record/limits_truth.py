@@ -1,7 +1,8 @@
 """What limited the data of a simulated run at each instant, from the model's own state.
 
 The causes are those of `analyze`; each instant has the first that applies. What a capture has to infer is known here:
-when the bottleneck had octets, whether a segment was lost, and which window was full.
+when the bottleneck had octets, whether a segment was lost, and which window was full. Of a send buffer nobody tells
+how much room it had: that is inferred as `analyze` does, from what an acknowledgement set off within 3 ms.
 """
 
 from __future__ import annotations
@@ -408,7 +409,7 @@ def _set_off(state: State, sent: Sequence[int], news: Sequence[int]) -> bool:
         return False
     following = bisect_right(sent, state.time_ns)
     if following == len(sent):
-        return True
+        return False
     latest = bisect_right(news, sent[following]) - 1
     return latest >= 0 and sent[following] - news[latest] <= AT_ONCE_NS
 

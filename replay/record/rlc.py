@@ -58,7 +58,7 @@ class RlcMedium:
         return datagrams.of_umts_rlc(octets, uplink=uplink, li_bits=self.li_bits)
 
 
-@lru_cache(1 << 13)  # those of a part of the log: it is written end by end
+@lru_cache(1 << 13)  # The second end's log has the first's PDUs: as many as one part of the log holds.
 def _decoded(octets: bytes, li_bits: int) -> list[FrameRow]:
     """The rows of a PDU, each end's but for when and where it was logged."""
     pdus = rlc_frames.PduRows()

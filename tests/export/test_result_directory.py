@@ -296,6 +296,25 @@ def test_a_journal_moves_no_file_elsewhere(journal: object, sound: bool, tmp_pat
     assert (place / LAST).read_text() == "1"
 
 
+@pytest.mark.parametrize("linked", [STAGING, f"{STAGING}/files", f"{STAGING}/files/series"])
+def test_a_journal_moves_no_file_from_elsewhere(linked: str, tmp_path: Path) -> None:
+    """Where a link stands in the place of what was prepared, what is behind it stays; the next run is whole."""
+    place, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    write(place, {LAST: "0"})
+    name = "series/victim"
+    victim = elsewhere / Path(STAGING, "files", name).relative_to(linked)
+    victim.parent.mkdir(parents=True)
+    victim.write_text("mine")
+    (place / OURS / linked).parent.mkdir(parents=True, exist_ok=True)
+    (place / OURS / linked).symlink_to(elsewhere)
+    (place / OURS / JOURNAL).write_text(json.dumps({"remove": [], "move": [name]}))
+    with pytest.raises(UsageError, match="damaged"):
+        recover(place)
+    write(place, {LAST: "1"})
+    assert victim.read_text() == "mine"
+    assert there(place) == {LAST: "1"}
+
+
 def test_a_journal_that_cannot_be_read_is_damaged(tmp_path: Path) -> None:
     """Nested more deeply than JSON is read."""
     place, _ = with_victim(tmp_path, None)

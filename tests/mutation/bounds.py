@@ -12,6 +12,8 @@ import os
 import textwrap
 from typing import Any
 
+import numpy as np
+
 SETTINGS = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "1", "NUMBA_WITHOUT_WRAPAROUND": "1"}
 """numba knows the first two; the third only keeps the compiled code apart from other code that is kept."""
 
@@ -34,6 +36,20 @@ def check() -> None:
         make(self, _counting_from_the_start(function), **options)
 
     kernels.Kernel.__init__ = made  # type: ignore[method-assign]
+    _require(kernels)
+
+
+def _require(kernels: Any) -> None:
+    """End the process where an index below 0 is not found out, as with a numba that has changed inside."""
+
+    def at(values: Any, index: int) -> int:
+        return int(values[index])
+
+    try:
+        kernels.Kernel(at).for_python(np.zeros(3, np.int64), np.int64(-1))
+    except IndexError:
+        return
+    raise SystemExit("this numba does not check indexes below 0: tests/mutation/bounds.py does not know it")
 
 
 class _FromTheStart(ast.NodeTransformer):

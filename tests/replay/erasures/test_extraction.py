@@ -47,7 +47,7 @@ def test_a_log_that_is_silent_for_days_is_of_several_recordings(tmp_path: Path) 
     """Or one of its times is wrong: neither is a trace of thousands of millions of blocks; the record is named."""
     day_ms = 86_400_000
     log = rlpdump([(0, "< RR nr=0"), (20, "< BAD"), (10_000 * day_ms, "< RR nr=0"), (10_000 * day_ms + 20, "< BAD")])
-    with pytest.raises(InputError, match=r"record 6.*blocks without a line"):
+    with pytest.raises(InputError, match=r"record 6.*has no line of .* blocks before this one"):
         extracted(tmp_path, log)
     assert len(extracted(tmp_path, rlpdump([(0, "< RR nr=0"), (day_ms, "< BAD")]))) == 1 + day_ms // 20
 

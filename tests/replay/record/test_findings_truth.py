@@ -26,13 +26,16 @@ def test_a_syn_that_was_sent_again_is_a_handshake_retry(times: tuple[int, ...], 
     assert [(one.kind, one.start_ns, one.end_ns) for one in found] == expected
 
 
-@pytest.mark.parametrize(("packets", "expected"), [(20, [(0, 1140)]), (12, [])])
-def test_packets_that_wait_longer_than_a_round_trip_for_many_of_them_queue(packets: int, expected: list[Any]) -> None:
-    """One each 60 ns waits 150 ns, where a round trip takes 100 ns; ten round trips make a queue."""
+@pytest.mark.parametrize(
+    ("packets", "trip_ns", "expected"), [(20, 100, [(0, 1140)]), (12, 100, []), (20, 0, [])], ids=str
+)
+def test_packets_that_wait_longer_than_a_round_trip_for_many_of_them_queue(
+    packets: int, trip_ns: int, expected: list[Any]
+) -> None:
+    """One each 60 ns waits 150 ns; ten round trips make a queue, and where none was measured (0) nobody knows."""
     copies = [SimpleNamespace(sent_ns=60 * n) for n in range(packets)]
     on_air = {id(one): (one.sent_ns + 150, one.sent_ns + 160) for one in copies}
+    transfers = [SimpleNamespace(copies=copies, least_trip_ns=trip_ns)]
     side = SimpleNamespace(first_times=on_air)
-    true: Any = SimpleNamespace(
-        accounting=SimpleNamespace(side=side, transfers=[SimpleNamespace(copies=copies)]), tcp_trip_ns=100
-    )
+    true: Any = SimpleNamespace(accounting=SimpleNamespace(side=side, transfers=transfers))
     assert [(one.start_ns, one.end_ns) for one in TrueFindings._queues(true)] == expected
