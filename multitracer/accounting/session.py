@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.accounting.air_time import FramesOnAir, SentBytes, enter_packets, frame_parts, frames_on_air
+from multitracer.accounting.air_time import SentBytes, enter_packets, frame_parts
 from multitracer.accounting.idle_causes import Carried, congestion_window, idle_causes, recoveries, sending
 from multitracer.accounting.intervals import Ints, Timeline, covers, union
 from multitracer.accounting.lost_answers import answers_lost
 from multitracer.accounting.waiting import Occupied, data_waiting
 from multitracer.correlation.headers import Header, header
+from multitracer.link.air_time import FramesOnAir, frames_on_air
 from multitracer.link.events import FLOW_CONTROL, RESET
 from multitracer.link.timing import Timing
 from multitracer.link.window import SHORT_FRAMES

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from multitracer.accounting.air_time import FramesOnAir
 from multitracer.accounting.intervals import Ints, union
+from multitracer.link.air_time import FramesOnAir
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from multitracer.accounting.air_time import frames_on_air
 from multitracer.findings.finding import Finding
 from multitracer.findings.grouping import groups_without_gap
 from multitracer.findings.needs import FRAMES, LINK_RTT
 from multitracer.findings.observations import Observations
+from multitracer.link.air_time import frames_on_air
 from multitracer.link.timing import Timing
 
 KINDS = ("link-retransmissions",)

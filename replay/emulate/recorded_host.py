@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -39,11 +39,10 @@ class RecordedHost:
         )  # fmt: skip
         assert self._process.stderr is not None
         self._listener = threading.Thread(target=self._listen, args=(self._process.stderr,))
-        try:
+        with ExitStack() as unless_heard:
+            unless_heard.callback(self._process.communicate)  # closes its input, at which it ends
             self._listener.start()
-        except BaseException:
-            self._process.communicate()  # closes its input, at which it ends
-            raise
+            unless_heard.pop_all()
         return self
 
     def __exit__(

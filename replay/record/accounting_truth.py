@@ -15,9 +15,9 @@ import numpy as np
 
 from multitracer.model.schema import CAUSES
 from multitracer.replay.record.known_run import BY_TIMER, Resend
-from multitracer.replay.record.limits_truth import Transfer, transfers
 from multitracer.replay.record.link_frames import SideTruth
 from multitracer.replay.record.spans import Spans, both, charged, joined, length, within, without
+from multitracer.replay.record.transfer import Transfer, transfers
 
 IDLE = ("idle_recovery", "idle_window_limited", "idle_sender")
 ON_AIR = ("link_retransmitted", "link_overhead", "tcp_retransmitted", "new_data")

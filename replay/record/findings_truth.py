@@ -18,10 +18,11 @@ import numpy as np
 from multitracer.model.thresholds import Thresholds
 from multitracer.replay.record.accounting_truth import IDLE, LinkAccounting, repairs
 from multitracer.replay.record.known_run import FAST, PROBE, TIMEOUT, Copy, Resend
-from multitracer.replay.record.limits_truth import Transfer, causes_of
+from multitracer.replay.record.limits_truth import causes_of
 from multitracer.replay.record.link_frames import SideTruth
 from multitracer.replay.record.overtaking import overtaken
 from multitracer.replay.record.tcp_truth import lost_by
+from multitracer.replay.record.transfer import Transfer
 from multitracer.replay.tcp.packets import SYN
 
 LIMITS = Thresholds()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from multitracer.replay.record.known_run import Copy
-from multitracer.replay.record.limits_truth import Transfer
+from multitracer.replay.record.transfer import Transfer
 
 
 def overtaken(transfer: Transfer, pause_ns: float) -> Iterator[tuple[int, int]]:

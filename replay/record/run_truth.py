@@ -13,10 +13,11 @@ from multitracer.replay.record.accounting_truth import LinkAccounting, accountin
 from multitracer.replay.record.blame_truth import blame_of
 from multitracer.replay.record.findings_truth import TrueFindings
 from multitracer.replay.record.known_run import KnownRun, Resend
-from multitracer.replay.record.limits_truth import Transfer, largest, limits
+from multitracer.replay.record.limits_truth import limits
 from multitracer.replay.record.link_frames import LOGGED, LinkFrames, SideTruth
 from multitracer.replay.record.link_logs import SIDES
 from multitracer.replay.record.spans import length
+from multitracer.replay.record.transfer import Transfer, largest
 from multitracer.replay.simulate.measures import REPEATED
 
 

@@ -150,7 +150,8 @@ def test_what_the_link_does_not_want_yet_waits_in_its_host(two_hosts: object, pe
     assert received(b) == sent
     assert most <= 4 * per_slot + 1  # a slot's, and those of the two slots in which frames fly
     came = sorted(one.delivered_ns for one in link.packets if one.delivered_ns is not None)
-    assert came[-1] - came[0] < (len(sent) / per_slot + 10) * link.step_ns
+    late = len(link.slots) - len(np.unique(link.slots.whole()["batch"]))  # the host could give nothing before them
+    assert came[-1] - came[0] < (len(sent) / per_slot + 10 + late) * link.step_ns
 
 
 def test_both_sides_of_asr_have_one_estimator_where_it_is_asked_for(two_hosts: object) -> None:

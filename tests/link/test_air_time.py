@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from multitracer.accounting.air_time import frames_on_air
+from multitracer.link.air_time import frames_on_air
 from multitracer.link.timing import Timing
 from multitracer.model.schema import build
 

@@ -1,0 +1,65 @@
+"""Holes in the delivery by a link, and what shows that it keeps the order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scenes import (
+    Seen,
+    scene,
+    segment_frames,
+)
+from two_ends import MS
+
+from multitracer.findings import find
+from multitracer.link.timing import Timing
+
+
+@pytest.mark.parametrize(("answered", "holes"), [(True, 1), (False, 0)])
+def test_delivery_in_sequence_is_told_by_the_answers(answered: bool, holes: int) -> None:
+    """A segment that was whole early waits for the one before it, unless no duplicate could have been heard."""
+    seen = [Seen(sent=10 * n, seq=1 + 1000 * n, size=1000) for n in range(3)]
+    seen += [Seen(sent=600, came=650, sender=1, ack=3001)] if answered else []
+    carried = segment_frames(
+        {"sent": 0, "first": 0, "last": 0, "delivered": 50, "segment": 0},
+        {"sent": 10, "first": 20, "last": 400, "delivered": 310, "segment": 1, "seq": 1001,
+         "frame_retransmissions": 2},
+        {"sent": 20, "first": 30, "last": 40, "delivered": 180, "segment": 2, "seq": 2001},
+    )  # fmt: skip
+    observed = scene(seen, segment_frames=carried, link_rtt_ns=100 * MS)
+    alone = [one._replace(receiver_point=-1) for one in observed.directions]
+    unknown = np.full(len(observed.arrived), -1, dtype=np.int8)
+    found = find(replace(observed, directions=alone, arrived=unknown)).table
+    assert (found["kind"] == "link-recovery-hole").sum() == holes
+
+
+@pytest.mark.parametrize("jitter", [-0.1, 0.1])
+def test_what_had_to_wait_did_not_come_before_what_it_waited_for(jitter: float) -> None:
+    """The link repeats the second; the third is handed over with it, and captured a little sooner or later."""
+    seen = [Seen(sent=10 * n, came=came, seq=1 + 1000 * n, size=1000) for n, came in enumerate((60, 410, 410 + jitter))]
+    carried = segment_frames(
+        {"sent": 0, "first": 0, "last": 0, "delivered": 50, "segment": 0},
+        {"sent": 10, "first": 10, "last": 360, "delivered": 400, "segment": 1, "frame_retransmissions": 1},
+        {"sent": 20, "first": 20, "last": 20, "delivered": 70, "segment": 2},
+    )
+    observed = scene(seen, segment_frames=carried, link_rtt_ns=100 * MS)
+    found = find(replace(observed, timings={0: Timing(10 * MS, 1)})).table
+    assert (found["kind"] == "link-recovery-hole").sum() == 1
+
+
+@pytest.mark.parametrize(("third_came", "holes"), [(420, 2), (80, 1)])
+def test_what_the_receivers_capture_lacks_came_in_order_if_what_it_has_did(third_came: float, holes: int) -> None:
+    """The third waited for the second, or not; so did the last, which no capture has, for the one before it."""
+    came = [60, 410, third_came, 910]
+    seen = [Seen(sent=10 * n, came=came[n], seq=1 + 1000 * n, size=1000) for n in range(4)]
+    carried = segment_frames(
+        {"sent": 0, "first": 0, "last": 0, "delivered": 50, "segment": 0},
+        {"sent": 10, "first": 10, "last": 360, "delivered": 400, "segment": 1, "frame_retransmissions": 1},
+        {"sent": 20, "first": 20, "last": 20, "delivered": 70, "segment": 2},
+        {"sent": 30, "first": 500, "last": 860, "delivered": 900, "segment": 3, "frame_retransmissions": 1},
+        {"sent": 40, "first": 510, "last": 660, "delivered": 700},
+    )
+    found = find(scene(seen, segment_frames=carried, link_rtt_ns=100 * MS)).table
+    assert (found["kind"] == "link-recovery-hole").sum() == holes
