@@ -101,6 +101,7 @@ class EmulatedRun:
     setting: Setting
     engine: Engine
     link: Any
+    """The link's log, rows of `notes.ROW`."""
     copies: list[Copy] = field(default_factory=list)
     arrived: list[Copy] = field(default_factory=list)
     states: list[State] = field(default_factory=list)

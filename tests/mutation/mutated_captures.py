@@ -9,7 +9,7 @@ from random import Random
 from typing import TypeAlias
 
 from envelopes import ENVELOPES, ONLY_6, OUTERMOST, stacked
-from mutated_text import octets
+from mutated_text import octets, reordered
 
 from multitracer.parsers import erf
 from multitracer.wire.layers import LINK_TYPES
@@ -270,7 +270,7 @@ def damaged(data: bytes, rng: Random) -> bytes:
         return data
     head, records, written, link_type = parts
     for _ in range(rng.choice([1, 1, 2, 3, 6])):
-        records = _order(records, rng) if rng.random() < 0.2 else _changed(records, link_type, rng)
+        records = reordered(records, rng) if rng.random() < 0.2 else _changed(records, link_type, rng)
     head = _file_header(head, rng) if rng.random() < 0.06 else head
     return head + b"".join(map(written, records))
 
@@ -310,18 +310,3 @@ def _block(record: Record, rng: Random) -> Record:
         made = (value & (1 << 8 * size) - 1).to_bytes(size, rng.choice(["little", "big"]))[: len(block) - 4 - at]
         block[at : at + len(made)] = made
     return replace(record, raw=bytes(block))
-
-
-def _order(records: list[Record], rng: Random) -> list[Record]:
-    one, other = rng.randrange(len(records)), rng.randrange(len(records))
-    records = list(records)
-    match rng.randrange(4):
-        case 0:
-            records[one], records[other] = records[other], records[one]
-        case 1:
-            records[one:one] = [records[other]] * rng.choice([1, 3])
-        case 2 if len(records) > 1:
-            del records[one]
-        case 3:
-            rng.shuffle(records)
-    return records

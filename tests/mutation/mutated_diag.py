@@ -6,7 +6,7 @@ from random import Random
 
 from handset import enveloped, hdlc
 from mutated_captures import EXTREMES
-from mutated_text import octets
+from mutated_text import octets, reordered
 
 from multitracer.parsers.shared import diag
 
@@ -17,7 +17,7 @@ def damaged(data: bytes, rng: Random) -> bytes:
     if not packets or rng.random() < 0.2:
         return octets(data, rng)
     for _ in range(rng.choice([1, 1, 2, 4])):
-        packets = _order(packets, rng) if rng.random() < 0.15 else _changed(packets, rng)
+        packets = reordered(packets, rng) if rng.random() < 0.15 else _changed(packets, rng)
     made = b"".join(map(hdlc, packets))
     return octets(made, rng) if rng.random() < 0.1 else made
 
@@ -41,16 +41,3 @@ def _enveloped(packet: bytes, rng: Random) -> bytes:
     """In an envelope of handsets with several radios, or in two."""
     made = enveloped(packet, rng.choice([0, 1, 2, 0xFFFFFFFF]))
     return enveloped(made) if rng.random() < 0.2 else made
-
-
-def _order(packets: list[bytes], rng: Random) -> list[bytes]:
-    one, other = rng.randrange(len(packets)), rng.randrange(len(packets))
-    packets = list(packets)
-    match rng.randrange(3):
-        case 0:
-            packets[one], packets[other] = packets[other], packets[one]
-        case 1:
-            packets[one:one] = [packets[other]] * rng.choice([1, 3])
-        case 2 if len(packets) > 1:
-            del packets[one]
-    return packets

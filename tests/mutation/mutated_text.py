@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from random import Random
+from typing import TypeVar
+
+Item = TypeVar("Item")
 
 _DIGITS = re.compile(rb"\d+")
 _FIELD = re.compile(rb"[^\s,;:=/]+")
@@ -93,3 +97,19 @@ def damaged(text: bytes, rng: Random) -> bytes:
     for kind in rng.choices(kinds, weights, k=rng.choice([1, 1, 2, 4])):
         text = kind(text, rng)
     return text
+
+
+def reordered(several: Sequence[Item], rng: Random) -> list[Item]:
+    """Two exchanged, one repeated at the place of another, one removed, or all shuffled."""
+    one, other = rng.randrange(len(several)), rng.randrange(len(several))
+    made = list(several)
+    match rng.randrange(4):
+        case 0:
+            made[one], made[other] = made[other], made[one]
+        case 1:
+            made[one:one] = [made[other]] * rng.choice([1, 3])
+        case 2 if len(made) > 1:
+            del made[one]
+        case 3:
+            rng.shuffle(made)
+    return made

@@ -9,7 +9,7 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,9 +75,13 @@ def analyzed(paths: list[Path], name: str, *, written: bool = False) -> None:
         if entry.recording.defect is not None:
             raise entry.recording.defect
     if "packets" not in trace.inputs[0].recording.tables:
-        with suppress(InputError):
+        try:
             for blocks in load(str(paths[0])):
                 describe(blocks.erased, blocks.block_bytes, blocks.known_ms)
+        except ReadingDefectError:
+            raise
+        except InputError:  # no trace, or none of which one can be made
+            pass
     if written:
         _write_all(trace, paths[0].parent / "results")
     else:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from multitracer.replay.record.findings_truth import TrueFindings
+from multitracer.replay.record.findings_truth import Event, TrueFindings
 from multitracer.replay.tcp.packets import ACK, DATA, SYN
 
 
@@ -39,3 +39,16 @@ def test_packets_that_wait_longer_than_a_round_trip_for_many_of_them_queue(
     side = SimpleNamespace(first_times=on_air)
     true: Any = SimpleNamespace(accounting=SimpleNamespace(side=side, transfers=transfers))
     assert [(one.start_ns, one.end_ns) for one in TrueFindings._queues(true)] == expected
+
+
+@pytest.mark.parametrize(("outage", "root"), [(False, "excessive-queueing"), (True, "link-outage")])
+def test_what_a_queue_held_up_was_sent_again_for_the_queue(outage: bool, root: str) -> None:
+    """Unless the link stood still meanwhile: then that held up the queue, too."""
+    true = TrueFindings.__new__(TrueFindings)
+    true.found = [Event("excessive-queueing", 0, 1000), *([Event("link-outage", 400, 500)] if outage else [])]
+    true._of_kinds = {}
+    earlier = SimpleNamespace(sent_ns=100)
+    transfer: Any = SimpleNamespace(earlier=lambda _: earlier, on_its_way=lambda _: True)
+    held_up = true._held_up("spurious-timeout", transfer, SimpleNamespace(copy=SimpleNamespace(sent_ns=900)))  # type: ignore[arg-type]
+    assert held_up is not None
+    assert held_up.kind == root
