@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import numpy as np
+import pandas as pd
 import pytest
 
-from multitracer.accounting.session import _surely_held
+from multitracer.accounting.session import Logged, account
+from multitracer.correlation.segment_frames import LinkMatch
+from multitracer.link.packets import CarriedPacket
 from multitracer.link.timing import Timing
+from multitracer.model.schema import build
 
 MS = 1_000_000
+NO_INTERVALS = pd.DataFrame({"link": [], "kind": [], "start_ns": [], "end_ns": []}, dtype=np.int64)
 
 
-@pytest.mark.parametrize(("known", "expected"), [(True, [[10, 20], [40, 90]]), (False, [[40, 90]])])
-def test_a_frame_of_control_between_data_shows_no_full_window(known: bool, expected: list[list[int]]) -> None:
-    """Data has the air until 10 ms, from 20 to 40, and again from 90 ms on; a frame takes 10 ms."""
-    air: Any = SimpleNamespace(
-        start_ns=MS * np.array([0, 10, 20, 90]), end_ns=MS * np.array([10, 20, 40, 100]),
-        data=np.array([True, False, True, True]),
+@pytest.mark.parametrize(("known", "control", "held"), [(True, 0, 40), (False, 10, 30)])
+def test_a_frame_of_control_between_data_shows_no_full_window(known: bool, control: int, held: int) -> None:
+    """A packet's PDUs go at 0, 20 and 60 ms, a STATUS at 10 ms; the window looks full from 10 to 60 ms."""
+    frames = build(
+        "frames",
+        {
+            "input": [0] * 4, "record": [1, 2, 3, 4], "time_ns": [0, 10 * MS, 20 * MS, 60 * MS],
+            "recorded_ns": [0, 10 * MS, 20 * MS, 60 * MS], "link": [0] * 4, "side": ["network"] * 4, "sent": [True] * 4,
+            "type": ["AMD", "STATUS", "AMD", "AMD"], "sn": [0, -1, 1, 2], "length_bytes": [40] * 4,
+            "payload_bytes": [38, 0, 38, 38],
+        },
     )  # fmt: skip
-    logged: Any = SimpleNamespace(timing=Timing(10 * MS, 1), window_known=known)
-    start, end = _surely_held((np.array([0]), np.array([100 * MS])), air, logged)
-    assert (np.column_stack([start, end]) // MS).tolist() == expected
+    frames["transmission"] = [0, -1, 0, 0]
+    data = np.array([0, 2, 3])
+    packet = CarriedPacket(bytes(114), data, data, np.array([38, 38, 38]), 0, complete=True)
+    full = np.array([10 * MS]), np.array([60 * MS])
+    logged = Logged(0, 1, frames, NO_INTERVALS, full, Timing(10 * MS, 1), known)
+    found = account(logged, LinkMatch(0, [packet], np.array([-1]), sender_logged=True), None, None)
+    assert found is not None
+    spent = (found.table["end_ns"] - found.table["start_ns"]).groupby(found.table["cause"].astype(str)).sum() // MS
+    assert (spent.get("link_control", 0), spent["flow_controlled"]) == (control, held)
