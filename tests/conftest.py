@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from typing import Any
 
 import pytest
@@ -23,6 +24,10 @@ settings.load_profile("repeatable")
 
 # Rarer: what stays alive all along, as compiled kernels and kept analyses, is looked through each time.
 gc.set_threshold(50_000, 20, 50)
+
+# Commands under test are interrupted; a shell lets what it starts in the background ignore that, and they inherit it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure() -> None:
