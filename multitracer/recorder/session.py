@@ -6,11 +6,10 @@ import json
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from multitracer.model.errors import MissingCapabilityError, UsageError
@@ -20,6 +19,7 @@ from multitracer.recorder.packet_capture import PacketCapture
 from multitracer.recorder.remote import RemoteRecording
 from multitracer.recorder.settings import settings
 from multitracer.recorder.socket_samples import SocketSamples
+from multitracer.recorder.stop_signals import StopSignals
 from multitracer.recorder.tracefs import CLOCK, Instance, TraceFs, now_on_both_clocks
 
 PACKETS, PROBES, RETRANSMISSIONS = "snd.pcap", "tcp_probe.txt", "retransmit.txt"
@@ -64,14 +64,14 @@ def record(wanted: Wanted, begun: Callable[[list[Missing]], None]) -> dict[str, 
     with ExitStack() as stack:
         if wanted.remote:
             stack.enter_context(RemoteRecording(wanted.remote, wanted.ports, wanted.directory))
+        stop = stack.enter_context(StopSignals())
         _record_packets(wanted, recorders, stack)
         _record_tcp(wanted, recorders, stack)
         if recorders.capture is None and not any(wanted.directory.iterdir()):
             raise MissingCapabilityError("\n".join(f"{one.what}: {one.needs}" for one in recorders.missing))
         clocks = [now_on_both_clocks()]
-        with _interrupts() as interrupted:  # before it is said that recording began: Ctrl-C may follow at once
-            begun(recorders.missing)
-            status = _transfer(wanted.command, interrupted)
+        begun(recorders.missing)
+        status = _transfer(wanted.command, stop)
         time.sleep(packet_capture.SETTLE_S)
         clocks.append(now_on_both_clocks())
     _remove_empty(wanted.directory)
@@ -139,55 +139,38 @@ def filter_of(ports: Sequence[int]) -> str:
     return " || ".join(f"sport == {port} || dport == {port}" for port in ports)
 
 
-def _transfer(command: Sequence[str], interrupted: _Interrupted) -> int | None:
-    """Run the command, or wait without one, until it ends or Ctrl-C; returns its exit status.
-
-    Ctrl-C in a terminal goes to the command too; one that was sent to this process alone is passed on.
-    """
-    if not command:
-        while not interrupted.happened:
-            time.sleep(_POLL_S)
+def _transfer(command: Sequence[str], stop: StopSignals) -> int | None:
+    """Run the command, or wait without one, until it ends or Ctrl-C; returns its exit status, None without one."""
+    while not command and not stop.count:
+        time.sleep(_POLL_S)
+    if stop.count:
         return None
     try:
         process = subprocess.Popen(command)
     except OSError:
         return NOT_STARTED
-    return _ended(process, interrupted)
+    return _ended(process, stop)
 
 
-def _ended(process: subprocess.Popen[bytes], interrupted: _Interrupted) -> int:
-    """The exit status of the command, which has some time to end by itself once there was Ctrl-C."""
-    while process.poll() is None and not interrupted.happened:
-        time.sleep(_POLL_S)
-    try:
+def _ended(process: subprocess.Popen[bytes], stop: StopSignals) -> int:
+    """The exit status of the command.
+
+    Ctrl-C in a terminal goes to the command too, which has some time to end by itself; one that was sent to this
+    process alone is passed on then. Each further one ends the command with more force.
+    """
+    _wait_for(process, stop, seen=0)
+    with suppress(subprocess.TimeoutExpired):
         return process.wait(_GRACE_S)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGINT)
-        return process.wait()
+    for force in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        process.send_signal(force)
+        _wait_for(process, stop, seen=stop.count)
+    return process.wait()
 
 
-@dataclass
-class _Interrupted:
-    """Whether there was Ctrl-C. No event of threads: its lock may be held by what the signal interrupts."""
-
-    happened: bool = False
-
-
-@contextmanager
-def _interrupts() -> Iterator[_Interrupted]:
-    """Note the first Ctrl-C; the next one does what it always does."""
-    interrupted = _Interrupted()
-    usual = signal.getsignal(signal.SIGINT)
-
-    def note(_: int, __: FrameType | None) -> None:
-        interrupted.happened = True
-        signal.signal(signal.SIGINT, usual)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield interrupted
-    finally:
-        signal.signal(signal.SIGINT, usual)
+def _wait_for(process: subprocess.Popen[bytes], stop: StopSignals, *, seen: int) -> None:
+    """Wait until the command ends, or for a stop beyond those seen."""
+    while process.poll() is None and stop.count == seen:
+        time.sleep(_POLL_S)
 
 
 def _tracing(recorders: _Recorders, wanted: Wanted, clocks: list[dict[str, int]]) -> dict[str, Any] | None:

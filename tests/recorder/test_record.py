@@ -202,3 +202,28 @@ def test_an_interrupt_of_the_recording_alone_ends_its_command(tmp_path: Path) ->
         process.send_signal(signal.SIGINT)
         assert process.wait(WAIT_S) == 0
     assert settings(tmp_path / "rec")["exit"] == 7
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_a_stop_that_arrives_as_many_signals_leaves_nothing_behind(
+    tracefs: TraceFs, tmp_path: Path, number: signal.Signals, status: int
+) -> None:
+    """As when a parent with threads dies: the kernel signals for each of them, also while the recording ends."""
+    with begun("-o", str(tmp_path / "rec")) as process:
+        while process.poll() is None:
+            process.send_signal(number)
+            time.sleep(0.02)
+    assert process.returncode == status
+    assert not instances(tracefs, process.pid)
+
+
+def test_further_interrupts_end_a_command_that_ignores_the_first(tmp_path: Path) -> None:
+    """Each with more force: SIGTERM follows what it ignores."""
+    deaf = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)"
+    with begun("-o", str(tmp_path / "rec"), "--", sys.executable, "-c", deaf) as process:
+        time.sleep(0.5)  # until it ignores the signal
+        end = time.monotonic() + WAIT_S
+        while process.poll() is None and time.monotonic() < end:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.5)
+    assert settings(tmp_path / "rec")["exit"] == -signal.SIGTERM
