@@ -67,6 +67,14 @@ def _unacknowledged(peer: socket.socket) -> int:
     return int.from_bytes(fcntl.ioctl(peer, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
 
 
+def _wait_until_acknowledged(peer: socket.socket) -> None:
+    """Wait until the other end has everything. Raises OSError when the connection fails: its octets stay counted."""
+    while _unacknowledged(peer):
+        if error := peer.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            raise OSError(error, os.strerror(error))
+        time.sleep(_POLL_S)
+
+
 class Opener:
     """Opens the connections of a plan, and writes a row for each exchange when it has ended."""
 
@@ -116,8 +124,7 @@ class Opener:
         if reply and not _took(peer, reply):
             raise ConnectionError(f"connection {number} ended within a reply")
         if not reply:
-            while _unacknowledged(peer):
-                time.sleep(_POLL_S)
+            _wait_until_acknowledged(peer)
             peer.shutdown(socket.SHUT_WR)
             peer.recv(1)
 
