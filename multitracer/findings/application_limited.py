@@ -26,10 +26,11 @@ from multitracer.findings.data_gaps import (
     weigh_one,
     weights_of,
 )
+from multitracer.findings.directions import Direction
 from multitracer.findings.finding import Finding
 from multitracer.findings.limited_stretches import Doubts, Limited, findings_of, limited
 from multitracer.findings.needs import LIMITS
-from multitracer.findings.observations import MS, Direction, Ints, Observations
+from multitracer.findings.observations import MS, Ints, Observations
 
 KINDS = ("application-limited",)
 NEEDS = (LIMITS,)

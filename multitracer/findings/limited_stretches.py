@@ -58,10 +58,9 @@ def limited(observed: Observations, cause: str, *, group_rtts: float) -> Limited
 
 def incomplete(observed: Observations, ends: Ints) -> npt.NDArray[np.bool_]:
     """Beside which of these ends, or their peers, a capture lost records."""
-    if not any(observed.lost_records):
-        return np.zeros(len(ends), dtype=np.bool_)
-    directions = (observed.direction(*divmod(end, 2)) for end in ends.tolist())
-    return np.array([one is not None and observed.incomplete(one) for one in directions], dtype=np.bool_)
+    lossy = np.flatnonzero(observed.lost_records)
+    near, far = observed.by_end.sender_point[ends], observed.by_end.receiver_point[ends]
+    return np.isin(near, lossy) | np.isin(far, lossy)
 
 
 def _holds_unseen(observed: Observations, whole: Limited) -> npt.NDArray[np.bool_]:
