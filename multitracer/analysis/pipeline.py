@@ -47,7 +47,8 @@ from multitracer.analysis.wrong_inputs import check_usable, noted
 from multitracer.compute.arrays import with_columns
 from multitracer.compute.threads import together
 from multitracer.findings import Findings
-from multitracer.findings.observations import Direction, Observations
+from multitracer.findings.directions import Directions
+from multitracer.findings.observations import Observations
 from multitracer.findings.segment_fates import segment_fates
 from multitracer.link.coverage import Coverages
 from multitracer.model.analysis import Analysis, Blame
@@ -160,9 +161,9 @@ def first_ns(joined: Joined) -> int:
     return min((int(table["time_ns"].min()) for table in tables if len(table)), default=0)
 
 
-def least_rtt_ns(seen: list[Direction]) -> int:
+def least_rtt_ns(seen: Directions) -> int:
     """The largest of the connections' least round trip times, in ns; 0 if unknown."""
-    return max((direction.least_rtt_ns for direction in seen), default=0)
+    return int(seen.least_rtt_ns.max(initial=0))
 
 
 def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> Observations:

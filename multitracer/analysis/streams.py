@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from multitracer.analysis.captures import Captures
 from multitracer.compute.arrays import rows_with
 from multitracer.compute.threads import together
-from multitracer.findings.observations import Direction
+from multitracer.findings.directions import Directions
 from multitracer.model.analysis import Ends, Ints
 from multitracer.model.limits import Limits
 from multitracer.model.options import Progress
@@ -72,14 +71,14 @@ def _arrival_errors(segments: pd.DataFrame, paths: Paths, alignment: Alignment) 
     return np.where((paths.arrival >= 0) & (error >= 0) & (other >= 0), error + other, -1)
 
 
-def pair_errors(alignment: Alignment, seen: Sequence[Direction]) -> dict[tuple[int, int], int]:
+def pair_errors(alignment: Alignment, seen: Directions) -> dict[tuple[int, int], int]:
     """The clock error in ns, at worst, between the two points beside each direction, if both clocks are known."""
     known = {point: error for point, error in enumerate(alignment.worsts_ns) if error >= 0}
-    pairs = {(one.sender_point, one.receiver_point) for one in seen}
+    pairs = set(zip(*(points.tolist() for points in (seen.sender_point, seen.receiver_point)), strict=True))
     return {(a, b): known[a] + known[b] for a, b in pairs if a != b and a in known and b in known}
 
 
-def directions(streams: Streams) -> list[Direction]:
+def directions(streams: Streams) -> Directions:
     """Every end that sent packets, with the points beside it and its peer, and its least and greatest round trip."""
     measures, paths = streams.measures, streams.paths
     connection, sender = measures["connection"].to_numpy(), measures["sender"].to_numpy()
@@ -93,7 +92,7 @@ def directions(streams: Streams) -> list[Direction]:
     )
     data = np.nan_to_num(measures["unique_bytes"].to_numpy()[seen]).astype(np.int64)
     columns = (connection, sender, near, far, least, greatest, data)
-    return list(map(Direction, *(values.tolist() for values in columns)))
+    return Directions(*(values.astype(np.int64) for values in columns))
 
 
 def largest_end(streams: Streams) -> int | None:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from multitracer.findings.carrier import carrier
+from multitracer.findings.directions import Direction
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import BOTH_ENDS
-from multitracer.findings.observations import Direction, Observations
+from multitracer.findings.observations import Observations
 
 KINDS = ("ack-compression",)
 NEEDS = (BOTH_ENDS,)

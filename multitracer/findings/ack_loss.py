@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.findings.directions import Direction
 from multitracer.findings.finding import Finding
 from multitracer.findings.grouping import groups_without_gap
 from multitracer.findings.link_losses import BOTH_ENDS_OR_LOGS, lost_acks
-from multitracer.findings.observations import Direction, Observations
+from multitracer.findings.observations import Observations
 from multitracer.findings.place_of_loss import IN_QUEUE, LAYER_OF, places_of_loss, said
 
 KINDS = ("ack-loss",)
@@ -25,8 +26,9 @@ def detect(observed: Observations) -> Iterator[Finding]:
         lost = acks[observed.arrived[acks] == 0]
         for place in np.unique(places[lost]).tolist():
             yield from _in_layer(observed, direction, lost[places[lost] == place], place)
-    for direction in observed.directions:
-        if direction.sender_point < 0 <= direction.receiver_point and observed.segment_frames is not None:
+    if observed.segment_frames is not None:
+        seen = observed.directions
+        for direction in seen.at((seen.sender_point < 0) & (seen.receiver_point >= 0)):
             yield from _in_link(observed, direction)
 
 

@@ -26,10 +26,11 @@ from multitracer.findings.data_gaps import (
     weigh_one,
     weights_of,
 )
+from multitracer.findings.directions import Direction
 from multitracer.findings.finding import Finding
 from multitracer.findings.limited_stretches import Doubts, Limited, findings_of, limited
 from multitracer.findings.needs import LIMITS
-from multitracer.findings.observations import MS, Direction, Ints, Observations
+from multitracer.findings.observations import MS, Ints, Observations
 
 KINDS = ("application-limited",)
 NEEDS = (LIMITS,)
@@ -99,10 +100,9 @@ def _doubts(found: Limited, weights: Ints) -> Doubts:
     """What the data outstanding leave in doubt: for so long the sender was idle, free to send, or late elsewhere."""
     is_idle, is_free = SURE_SHARE * found.cost_ns <= weights[:, [IDLE_NS, FREE_NS]].T
     verdicts = np.select([is_idle, is_free], ["", "likely"], "undecided").tolist()
-    milliseconds = np.rint(weights / MS).astype(np.int64).tolist()
-    return Doubts(
-        verdicts, [verdict and _because(verdict, *row) for verdict, row in zip(verdicts, milliseconds, strict=True)]
-    )
+    milliseconds = np.rint(weights / MS).astype(np.int64).T.tolist()
+    rows = zip(verdicts, *milliseconds, strict=True)
+    return Doubts(verdicts, [verdict and _because(verdict, idle, free, late) for verdict, idle, free, late in rows])
 
 
 def _because(verdict: str, idle_ms: int, free_ms: int, late_ms: int) -> str:

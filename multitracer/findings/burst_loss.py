@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.findings.directions import Direction
 from multitracer.findings.finding import Finding
 from multitracer.findings.grouping import groups_within
 from multitracer.findings.link_losses import BOTH_ENDS_OR_LOGS, through_link
 from multitracer.findings.needs import ROUND_TRIPS
-from multitracer.findings.observations import Direction, Observations
+from multitracer.findings.observations import Observations
 from multitracer.findings.place_of_loss import LAYER_OF, LIKELY_IN_RESET, places_of_loss, said
 
 KINDS = ("burst-loss",)
@@ -21,9 +22,8 @@ NEEDS = (BOTH_ENDS_OR_LOGS, ROUND_TRIPS)
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each group of segments that left and were lost in the same layer."""
     places = places_of_loss(observed)
-    for direction in observed.directions:
-        if direction.sender_point >= 0 and direction.least_rtt_ns > 0:
-            yield from _in_direction(observed, direction, places)
+    for direction in observed.directions.at(observed.directions.beside_sender):
+        yield from _in_direction(observed, direction, places)
 
 
 def _in_direction(observed: Observations, direction: Direction, places: Any) -> Iterator[Finding]:

@@ -11,8 +11,9 @@ import numpy as np
 
 from multitracer.compute.kernels import kernel
 from multitracer.compute.threads import concurrently, halves
+from multitracer.findings.directions import Direction
 from multitracer.findings.limited_stretches import Limited
-from multitracer.findings.observations import Direction, Ints, Observations
+from multitracer.findings.observations import Ints, Observations
 from multitracer.model.schema import ACK, FIN, RST
 
 # Columns of an advance: when a number rose above all before it, and to what.

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from multitracer.findings.directions import NOT_MEASURED, Direction
 from multitracer.findings.finding import Finding
 from multitracer.findings.grouping import groups_without_gap
 from multitracer.findings.needs import ROUND_TRIPS
-from multitracer.findings.observations import MS, Direction, Observations
+from multitracer.findings.observations import MS, Observations
 
 KINDS = ("excessive-queueing",)
 NEEDS = (ROUND_TRIPS,)
@@ -23,14 +25,8 @@ _WAITED = {
 
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each stretch of waits longer than the least round trip."""
-    for direction in observed.directions:
-        pipe, greatest = direction.least_rtt_ns, direction.greatest_rtt_ns
-        if pipe <= 0 or direction.sender_point < 0:
-            continue
-        # Most connections of a large capture end here, before their round trips are put together.
-        short = greatest is not None and greatest - pipe <= observed.thresholds.queue_pipes * pipe
-        if short and observed.segment_frames is None:
-            continue
+    for direction in observed.directions.at(_perhaps_queued(observed)):
+        pipe = direction.least_rtt_ns
         sent, waited, how, error = _waits(observed, direction)
         least = observed.thresholds.queue_least_ms * MS if how == "inferred" else 0
         high = waited > max(observed.thresholds.queue_pipes * pipe, least)
@@ -52,6 +48,16 @@ def detect(observed: Observations) -> Iterator[Finding]:
                 {"count": len(times), "median_wait_ms": float(np.median(waits)) / 1e6,
                  "longest_wait_ms": float(waits.max()) / 1e6, "pipe_ms": pipe / 1e6},
             )  # fmt: skip
+
+
+def _perhaps_queued(observed: Observations) -> npt.NDArray[np.bool_]:
+    """Which directions to look at: without a log of the link not those whose longest round trip is short."""
+    seen = observed.directions
+    if observed.segment_frames is not None:
+        return seen.beside_sender
+    longest = seen.greatest_rtt_ns - seen.least_rtt_ns
+    short = (longest <= observed.thresholds.queue_pipes * seen.least_rtt_ns) & (seen.greatest_rtt_ns != NOT_MEASURED)
+    return seen.beside_sender & ~short
 
 
 def _layer(observed: Observations, direction: Direction, how: str, times: Any) -> str:

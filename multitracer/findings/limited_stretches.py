@@ -58,10 +58,9 @@ def limited(observed: Observations, cause: str, *, group_rtts: float) -> Limited
 
 def incomplete(observed: Observations, ends: Ints) -> npt.NDArray[np.bool_]:
     """Beside which of these ends, or their peers, a capture lost records."""
-    if not any(observed.lost_records):
-        return np.zeros(len(ends), dtype=np.bool_)
-    directions = (observed.direction(*divmod(end, 2)) for end in ends.tolist())
-    return np.array([one is not None and observed.incomplete(one) for one in directions], dtype=np.bool_)
+    lossy = np.flatnonzero(observed.lost_records)
+    near, far = observed.by_end.sender_point[ends], observed.by_end.receiver_point[ends]
+    return np.isin(near, lossy) | np.isin(far, lossy)
 
 
 def _holds_unseen(observed: Observations, whole: Limited) -> npt.NDArray[np.bool_]:
@@ -91,6 +90,7 @@ class Doubts(NamedTuple):
 
 
 _SENDERS = np.array(["client", "server"], dtype=object)
+_TIMES = "in {} stretches ".format
 _RECORDS_LOST = "undecided", "undecided, because the capture lost records here"
 
 
@@ -108,16 +108,21 @@ def findings_of(
         "limited_s": found.cost_ns / 1e9, "count": found.pieces, "round_trip_ms": found.rtt_ns / MS,
         "sender": _SENDERS[sender], **(evidence or {}),
     }  # fmt: skip
-    names = tuple(seen)
-    items = (dict(zip(names, values, strict=True)) for values in _rows(*seen.values()))
+    items: list[dict[str, Any]] = [{} for _ in becauses]
+    for name, column in seen.items():  # fills them fastest
+        for item, value in zip(items, column.tolist(), strict=True):
+            item[name] = value
     places = (column.tolist() for column in (connection, found.start_ns, found.stop_ns))
     return map(Finding, repeat(kind), layers, *places, verdicts, becauses, items)
 
 
 def _said(found: Limited, whats: Iterable[str], doubts: Doubts | None) -> tuple[list[str], list[str]]:
     """The verdicts, and the sentences that say why."""
-    costs = _rows(found.pieces, found.cost_ns / 1e9, found.cost_ns / found.rtt_ns)
-    becauses = [f"{what}: {_cost(*cost)}" for what, cost in zip(whats, costs, strict=False)]
+    costs = (column.tolist() for column in (found.pieces, found.cost_ns / 1e9, found.cost_ns / found.rtt_ns))
+    becauses = [
+        f"{what}: {_TIMES(pieces) if pieces > 1 else ''}it cost {seconds:.2f} s ({trips:.1f} round trips)"
+        for what, pieces, seconds, trips in zip(whats, *costs, strict=False)
+    ]
     verdicts, reasons = doubts or Doubts([""] * len(becauses), [""] * len(becauses))
     for place in np.flatnonzero(found.hole).tolist():
         verdicts[place], reasons[place] = _RECORDS_LOST
@@ -126,13 +131,3 @@ def _said(found: Limited, whats: Iterable[str], doubts: Doubts | None) -> tuple[
         [verdict or "confirmed" for verdict in verdicts],
         [f"{reason}; it looks as if {because}" if reason else because for reason, because in said],
     )
-
-
-def _cost(pieces: int, seconds: float, trips: float) -> str:
-    times = f"in {pieces} stretches " if pieces > 1 else ""
-    return f"{times}it cost {seconds:.2f} s ({trips:.1f} round trips)"
-
-
-def _rows(*columns: npt.NDArray[Any]) -> Iterator[tuple[Any, ...]]:
-    """The rows of columns, in Python values."""
-    return zip(*(column.tolist() for column in columns), strict=True)

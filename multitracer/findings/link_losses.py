@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.correlation.link_verdicts import carried_copies, is_understood
+from multitracer.findings.directions import Direction
 from multitracer.findings.needs import BOTH_ENDS, Need
-from multitracer.findings.observations import Direction, Observations
+from multitracer.findings.observations import Observations
 from multitracer.findings.place_of_loss import IN_LINK, IN_RESET, LIKELY_IN_RESET
 
 if TYPE_CHECKING:

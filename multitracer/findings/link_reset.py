@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.findings.directions import Direction
 from multitracer.findings.discards import NOT_BY_COUNT, PERHAPS, Until, given_up_before
 from multitracer.findings.finding import Finding
 from multitracer.findings.link_losses import deliveries, last_known_ns, never_came
 from multitracer.findings.needs import LINK_INTERVALS
-from multitracer.findings.observations import Direction, Observations
+from multitracer.findings.observations import Observations
 from multitracer.findings.place_of_loss import IN_LINK, IN_RESET, LIKELY_IN_RESET, NOT_PROVEN, places_of_loss
 from multitracer.link.window import acknowledged
 

@@ -48,14 +48,14 @@ SEGMENTS = Need("a packet capture of the transfer", lambda observed: len(observe
 
 ROUND_TRIPS = Need(
     "a packet capture beside the data sender",
-    lambda observed: any(one.sender_point >= 0 and one.least_rtt_ns > 0 for one in observed.directions),
+    lambda observed: bool(observed.directions.beside_sender.any()),
 )
 
 ROUND_TRIPS_OUTSIDE_WINDOW = Need(ROUND_TRIPS.input, lambda observed: observed.usual_rtt_ns > 0)
 
 BOTH_ENDS = Need(
     "packet captures of the same transfer at both ends",
-    lambda observed: bool(observed.captured_at_both_ends),
+    lambda observed: bool(observed.directions.beside_both.any()),
 )
 
 FRAMES = Need("a log of the link's frames", lambda observed: observed.frames is not None)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.correlation.queue_fates import Fates, queue_fates
+from multitracer.findings.directions import Direction, Directions
 from multitracer.link.coverage import NOTHING, Coverage, Coverages
 from multitracer.link.timing import Timing
 from multitracer.model.limits import Limits
@@ -26,24 +27,12 @@ MS = 1_000_000
 Ints = npt.NDArray[np.int64]
 
 
-class Direction(NamedTuple):
-    """One sender of one connection, and the points that captured its segments leaving and arriving (-1: none)."""
-
-    connection: int
-    sender: int
-    sender_point: int
-    receiver_point: int
-    least_rtt_ns: int
-    greatest_rtt_ns: int | None = None
-    """None where it was not measured."""
-    data_bytes: int = 0
-    """How many octets it sent, each counted once."""
-
-
 class ByEnd(NamedTuple):
     """Of each end, numbered 2 * connection + sender, what its direction says; arrays."""
 
     sender_point: Ints
+    """-1: none."""
+    receiver_point: Ints
     """-1: none."""
     least_rtt_ns: Ints
     """0: unknown."""
@@ -64,7 +53,7 @@ class Observations:
     segments: pd.DataFrame
     connections: pd.DataFrame
     retransmissions: pd.DataFrame
-    directions: list[Direction]
+    directions: Directions
     arrival: npt.NDArray[np.int32]
     arrived: npt.NDArray[np.int8]
     clock_error_ns: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -121,7 +110,7 @@ class Observations:
     @cached_property
     def captured_at_both_ends(self) -> list[Direction]:
         """The directions whose segments were captured both leaving and arriving."""
-        return [one for one in self.directions if one.sender_point >= 0 and one.receiver_point >= 0]
+        return list(self.directions.at(self.directions.beside_both))
 
     @cached_property
     def paired(self) -> npt.NDArray[np.bool_]:
@@ -155,22 +144,18 @@ class Observations:
         return rows[(self.column("payload_bytes")[rows] == 0) & only_ack]
 
     @cached_property
-    def _by_end(self) -> dict[tuple[int, int], Direction]:
-        return {(direction.connection, direction.sender): direction for direction in self.directions}
-
-    @cached_property
     def by_end(self) -> ByEnd:
         """What the directions say, for detectors that look at all of them."""
-        found, count = self.directions, len(self.directions)
-        end = np.fromiter((2 * one.connection + one.sender for one in found), np.int64, count)
-        made = ByEnd(np.full(2 * len(self.connections), -1), np.zeros(2 * len(self.connections), dtype=np.int64))
-        made.sender_point[end] = np.fromiter((one.sender_point for one in found), np.int64, count)
-        made.least_rtt_ns[end] = np.fromiter((one.least_rtt_ns for one in found), np.int64, count)
+        seen, ends = self.directions, 2 * len(self.connections)
+        end = 2 * seen.connection + seen.sender
+        made = ByEnd(np.full(ends, -1), np.full(ends, -1), np.zeros(ends, dtype=np.int64))
+        made.sender_point[end], made.receiver_point[end] = seen.sender_point, seen.receiver_point
+        made.least_rtt_ns[end] = seen.least_rtt_ns
         return made
 
     def direction(self, connection: int, sender: int) -> Direction | None:
         """The direction of what one end of a connection sent, None where nothing of it was captured."""
-        return self._by_end.get((connection, sender))
+        return self.directions.find(connection, sender)
 
     def error_ns(self, direction: Direction) -> int | None:
         """The clock error between the two ends of a direction at worst, None where their clocks are not related."""
@@ -264,10 +249,10 @@ class Observations:
         ends = [one for sender in (0, 1) if (one := self.direction(connection, sender)) and one.least_rtt_ns > 0]
         return max(ends, key=lambda one: (one.data_bytes, one.least_rtt_ns)).least_rtt_ns if ends else 0
 
-    @cached_property
+    @property
     def main_direction(self) -> Direction | None:
         """The direction with most data, None where there is none."""
-        return max((one for one in self.directions if one.data_bytes), key=lambda one: one.data_bytes, default=None)
+        return self.directions.main
 
     @property
     def main_connection(self) -> int:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from multitracer.findings.carrier import carrier
+from multitracer.findings.directions import Direction
 from multitracer.findings.finding import Finding
 from multitracer.findings.grouping import groups_without_gap
 from multitracer.findings.needs import BOTH_ENDS
-from multitracer.findings.observations import Direction, Observations
+from multitracer.findings.observations import Observations
 
 KINDS = ("reordering",)
 NEEDS = (BOTH_ENDS,)

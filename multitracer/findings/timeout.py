@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.findings.directions import Direction
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import SEGMENTS
-from multitracer.findings.observations import MS, Direction, Observations
+from multitracer.findings.observations import MS, Observations
 from multitracer.findings.retransmission_rows import Columns, finding, recoveries
 
 KINDS = ("timeout", "spurious-timeout")

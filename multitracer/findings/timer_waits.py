@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.findings.observations import Direction, Observations
+from multitracer.findings.directions import Direction
+from multitracer.findings.observations import Observations
 from multitracer.model.schema import OPTION_SACK
 from multitracer.tcp.timer_waits import waited_from
 

@@ -22,11 +22,9 @@ def detect(observed: Observations) -> Iterator[Finding]:
     marked = rows_with(marks, MARKS["zero_window"])
     if not len(marked):
         return
-    connections = set(observed.column("connection")[marked].tolist())
+    mine = np.isin(observed.directions.connection, observed.column("connection")[marked])
     time = observed.column("time_ns")
-    for direction in observed.directions:
-        if direction.connection not in connections:
-            continue
+    for direction in observed.directions.at(mine):
         rows = observed.rows_seen(direction)
         closed = marks[rows] & MARKS["zero_window"] != 0
         edges = np.flatnonzero(np.diff(np.concatenate([[False], closed]).astype(np.int8)))

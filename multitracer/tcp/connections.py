@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.compute.arrays import rows_with
 from multitracer.compute.kernels import kernel
 from multitracer.compute.threads import concurrently, shares
 from multitracer.model.schema import ACK, MARKS, SYN, build
@@ -61,7 +62,7 @@ def find_connections(
         captured_twice = np.zeros(rows, dtype=np.bool_)
     seq, ack = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
     local, ends, uses = split_into_connections(packets, tables["syn_options"], len(flows), point, seq, ack)
-    repeats = packets["link_repeat"].to_numpy() if "link_repeat" in packets else np.zeros(rows, dtype=np.int8)
+    repeats = rows_with(packets["link_repeat"].to_numpy(), 1) if "link_repeat" in packets else np.empty(0, dtype=int)
     marks = _marks(captured_twice, repeats, stale=np.flatnonzero(seq == NONE))
     matched = match_connections(ends, uses, same_flow)
     sender = np.empty(rows, dtype=np.int8)
@@ -138,11 +139,11 @@ def make_relative(
         window[row] = -1 if scale < 0 else np.int64(raw_window[row]) << scale
 
 
-def _marks(captured_twice: Bools, repeats: Any, stale: Ints) -> npt.NDArray[np.uint16]:
+def _marks(captured_twice: Bools, repeats: Ints, stale: Ints) -> npt.NDArray[np.uint16]:
     """The marks that are known before anything is measured."""
     marks: npt.NDArray[np.uint16] = captured_twice * np.uint16(MARKS["captured_twice"])
     marks[stale] |= np.uint16(MARKS["stale"])
-    marks[repeats == 1] |= np.uint16(MARKS["link_repeat"])
+    marks[repeats] |= np.uint16(MARKS["link_repeat"])
     return marks
 
 
@@ -187,7 +188,7 @@ def _connections(flows: pd.DataFrame, uses: Ints, matched: MatchedConnections) -
 
 def _endpoints(flows: pd.DataFrame, flow: Ints, end: str) -> npt.NDArray[np.object_]:
     """The name, ip:port, of one end of each flow."""
-    addresses, ports = flows[f"address_{end}"].to_numpy()[flow], flows[f"port_{end}"].to_numpy()[flow]
+    addresses, ports = (flows[f"{name}_{end}"].to_numpy()[flow].tolist() for name in ("address", "port"))
     names = np.empty(len(flow), dtype=object)
     names[:] = [f"{address}:{port}" for address, port in zip(addresses, ports, strict=True)]
     return names

@@ -138,9 +138,11 @@ def _segment_columns(segments: pd.DataFrame, raw_window: npt.NDArray[np.uint16],
 
 def _initial_ends(slots: int, parts: int) -> Ints:
     """The state of both ends of each slot before their first packet, each with a home in its part's pool."""
-    ends = np.zeros((2 * slots, STATE_FIELDS), dtype=np.int64)
-    ends[:, [HIGH, LOWEST, TOP, ACKED, DATA_LOW, DATA_TOP]] = UNSEEN
-    ends[:, [WINDOW, FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS]] = -1
+    one = np.zeros(STATE_FIELDS, dtype=np.int64)
+    one[[HIGH, LOWEST, TOP, ACKED, DATA_LOW, DATA_TOP]] = UNSEEN
+    one[[WINDOW, FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS]] = -1
+    ends = np.empty((2 * slots, STATE_FIELDS), dtype=np.int64)
+    ends[:] = one
     slot, end = np.divmod(np.arange(2 * slots), 2)
     ends[:, FREE] = home_node(2 * (slot // parts) + end)
     return ends
@@ -180,7 +182,7 @@ def _table(point: Ints, connection: Ints, ends: Ints, slot: Any) -> pd.DataFrame
         table[name] = np.where(seen[:, ::-1].ravel(), table[name], np.nan)
     table["throughput_bps"] = _throughput(pairs).ravel()
     table["goodput_bps"] = _goodput(pairs).ravel()
-    return pd.DataFrame(table)
+    return pd.DataFrame(table, copy=False)
 
 
 def _throughput(pairs: Ints) -> npt.NDArray[np.float64]:

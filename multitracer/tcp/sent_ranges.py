@@ -44,11 +44,12 @@ def new_pool(size: int, homes: int = 0) -> Ints:
     the homes (FIRST).
     """
     shared = 1 + HOME_NODES * min(homes, MOST_HOMES)
-    pool = np.zeros((shared, NODE_FIELDS), dtype=np.int64)
-    pool[1:, ABOVE] = np.arange(2, shared + 1)
-    pool[HOME_NODES::HOME_NODES, ABOVE] = NO_NODE
-    pool[0, FIRST] = shared
-    return grow_pool(pool, size)
+    pool = np.zeros((shared + size, NODE_FIELDS), dtype=np.int64)
+    pool[1:-1, ABOVE] = np.arange(2, len(pool))
+    pool[HOME_NODES:shared:HOME_NODES, ABOVE] = NO_NODE
+    pool[0, FIRST] = pool[0, ABOVE] = shared
+    pool[0, VALUE] = size
+    return pool
 
 
 def grow_pool(pool: Ints, size: int) -> Ints:

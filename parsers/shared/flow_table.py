@@ -67,14 +67,17 @@ class FlowTable:
     """Numbers the flows of a capture's decoders alike."""
 
     def __init__(self) -> None:
-        self._numbers: dict[tuple[Ends, Hashable], int] = {}
+        self._ends: list[Ends] = []
+        self._known: dict[tuple[Ends, Hashable], int] = {}
         self._tunnels: dict[int, Tunnel] = {}
 
     def add(self, flows: FlowEnds) -> tuple[Any, Any]:
         """For each flow of a decoder, its number in the table, and whether its ends are the other way round there."""
-        if not self._numbers and not flows.tunnels:
-            self._numbers.update(zip(((ends, None) for ends in flows.ends), itertools.count()))
+        if not self._ends and not flows.tunnels:
+            self._ends += flows.ends
             return np.arange(len(flows.ends), dtype=np.int32), np.zeros(len(flows.ends), dtype=np.int8)
+        if not self._known:
+            self._known.update(zip(((ends, None) for ends in self._ends), itertools.count()))
         found = [self._add(ends, flows.tunnels.get(flow)) for flow, ends in enumerate(flows.ends)]
         numbers, swapped = zip(*found, strict=True) if found else ((), ())
         return np.array(numbers, dtype=np.int32), np.array(swapped, dtype=np.int8)
@@ -82,21 +85,23 @@ class FlowTable:
     def _add(self, ends: Ends, tunnel: Tunnel | None) -> tuple[int, bool]:
         identity = tunnel and tunnel.identity
         forward, turned = (ends, identity), ((*ends[2:], *ends[:2]), identity)
-        swapped = turned in self._numbers and forward not in self._numbers
-        number = self._numbers.setdefault(turned if swapped else forward, len(self._numbers))
+        swapped = turned in self._known and forward not in self._known
+        number = self._known.setdefault(turned if swapped else forward, len(self._known))
+        if number == len(self._ends):
+            self._ends.append(ends)
         if tunnel and number not in self._tunnels:
             self._tunnels[number] = tunnel
         return number, swapped
 
     def table(self) -> pd.DataFrame:
         """All flows, in the order of their numbers."""
-        count = len(self._numbers)
+        count = len(self._ends)
         columns: dict[str, Any] = {"flow": range(count), "tunnel": [""] * count}
         columns |= {"outer_a": [""] * count, "outer_b": [""] * count}
         for number, tunnel in self._tunnels.items():
             columns["tunnel"][number] = tunnel.text
             columns["outer_a"][number], columns["outer_b"][number] = tunnel.source, tunnel.destination
-        ends = list(zip(*(ends for ends, _ in self._numbers), strict=True)) or [(), (), (), ()]
+        ends = list(zip(*self._ends, strict=True)) or [(), (), (), ()]
         return build("flows", columns | dict(zip(("address_a", "port_a", "address_b", "port_b"), ends, strict=True)))
 
 

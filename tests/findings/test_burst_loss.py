@@ -10,6 +10,7 @@ import pytest
 from scenes import Seen, frames, intervals, scene, segment_frames
 
 from multitracer.findings import find
+from multitracer.findings.directions import Directions
 
 SENT = [Seen(sent=10 * n, seq=1 + 1000 * n, size=1000) for n in range(5)]
 LATER = Seen(sent=900, seq=5001, size=1000)
@@ -31,7 +32,11 @@ def bursts(table: pd.DataFrame, acknowledged: int, **parts: Any) -> pd.DataFrame
     seen = scene([*SENT, LATER, Seen(sent=950, came=960, sender=1, ack=acknowledged)])
     points = ("receiver_point", "sender_point")
     alone = [one._replace(**{name: -1}) for one, name in zip(seen.directions, points, strict=True)]
-    found = find(replace(seen, directions=alone, frames=frames((3, True, "I RR", 0)), segment_frames=table, **parts))
+    found = find(
+        replace(
+            seen, directions=Directions.of(alone), frames=frames((3, True, "I RR", 0)), segment_frames=table, **parts
+        )
+    )
     return found.table[found.table["kind"] == "burst-loss"]
 
 

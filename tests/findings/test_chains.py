@@ -14,6 +14,7 @@ from two_ends import MS
 
 from multitracer.findings import KINDS
 from multitracer.findings.chains import STEPS, find_chains
+from multitracer.findings.directions import Directions
 from multitracer.findings.finding import Finding
 from multitracer.findings.timer_waits import waits_begin
 
@@ -99,8 +100,9 @@ def test_an_idle_link_waits_for_a_timer_by_the_only_capture() -> None:
     """That at the data's receiver: the wait begins there with the last acknowledgement that the receiver sent."""
     seen = [Seen(sent=0, came=50, seq=1, size=2000), Seen(sent=350, came=400, sender=1, ack=1001)]
     observed = scene(seen, retransmissions=retransmissions({"ms": 900}))
-    main = observed.directions[0]._replace(sender_point=-1)
-    observed = replace(observed, directions=[main, observed.directions[1]])
+    main, other = observed.directions
+    main = main._replace(sender_point=-1)
+    observed = replace(observed, directions=Directions.of([main, other]))
     assert waits_begin(observed, main, np.array([at(900), at(300)])).tolist() == [at(350), at(50)]
 
 

@@ -9,6 +9,7 @@ import pytest
 from scenes import Seen, at, frames, intervals, scene, segment_frames
 
 from multitracer.findings import find
+from multitracer.findings.directions import Directions
 from multitracer.findings.discards import NOT, NOT_BY_COUNT, PERHAPS, Until, given_up_before
 from multitracer.findings.observations import Observations
 
@@ -68,7 +69,7 @@ def test_logs_of_both_ends_show_what_was_lost_together(acks_logged: bool) -> Non
     rows = [one | ({"delivered": 50} if n in (0, 3) else {}) for n, one in enumerate(rows)]
     answer = {"first": 60, "last": 61, "link": 1, "payload_bytes": 0, "sender": seen.connections["server"].iat[0]}
     later = answer | {"first": 90, "last": 91} | ({"delivered": 150} if acks_logged else {})
-    found = find(replace(seen, directions=alone, segment_frames=segment_frames(*rows, answer, later),
+    found = find(replace(seen, directions=Directions.of(alone), segment_frames=segment_frames(*rows, answer, later),
                          frames=logged(*NEW), link_intervals=intervals())).table  # fmt: skip
     lost = found[found["kind"].isin(["burst-loss", "ack-loss"])]
     burst, ack = ["burst-loss", "link", "likely", 2], ["ack-loss", "link", "likely", 1]
@@ -86,5 +87,5 @@ def test_a_log_of_the_far_end_alone_that_lacks_what_was_acknowledged_shows_no_lo
     rows = [{"sent": n, "frames": -1, "segment": n, "seq": 1 + 1000 * n} for n in range(4)]
     rows = [one | ({"delivered": 50} if n in (0, 3) else {}) for n, one in enumerate(rows)]
     logs = {"segment_frames": segment_frames(*rows), "frames": logged(*NEW), "link_intervals": intervals()}
-    found = find(replace(seen, directions=alone, **logs)).table
+    found = find(replace(seen, directions=Directions.of(alone), **logs)).table
     assert not (found["kind"] == "burst-loss").any()

@@ -12,6 +12,7 @@ from scenes import Seen, accounting, frames, limits, scene, segment_frames
 from multitracer.compute import threads
 from multitracer.findings import Observations, find
 from multitracer.findings.data_gaps import weights_of
+from multitracer.findings.directions import Directions
 from multitracer.findings.limited_stretches import limited
 from multitracer.findings.observations import MS
 
@@ -65,7 +66,7 @@ def test_stretches_of_several_connections_are_weighed_alike_in_two_threads(monke
     monkeypatch.setattr(threads, "processors", lambda: 2)
     assert weights_of(observed, asked).tolist() == alone
     assert [row[0] // MS for row in alone] == [200, 50, 200]
-    unseen = replace(observed, directions=[end._replace(sender_point=-1) for end in observed.directions])
+    unseen = replace(observed, directions=Directions.of(end._replace(sender_point=-1) for end in observed.directions))
     assert not weights_of(unseen, asked).any()
 
 
@@ -155,6 +156,6 @@ def test_a_closed_window_is_found_beside_either_end() -> None:
     for near, far in ((0, -1), (-1, 0)):
         ends = [one._replace(sender_point=near if one.sender == 0 else far) for one in seen.directions]
         ends = [one._replace(receiver_point=far if one.sender == 0 else near) for one in ends]
-        found = of("zero-window", replace(seen, directions=ends))
+        found = of("zero-window", replace(seen, directions=Directions.of(ends)))
         assert found["layer"].tolist() == ["receiver"]
         assert "opened 600.0 ms after" in found["because"][0]

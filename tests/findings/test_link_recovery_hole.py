@@ -14,6 +14,7 @@ from scenes import (
 from two_ends import MS
 
 from multitracer.findings import find
+from multitracer.findings.directions import Directions
 from multitracer.link.timing import Timing
 
 
@@ -31,7 +32,7 @@ def test_delivery_in_sequence_is_told_by_the_answers(answered: bool, holes: int)
     observed = scene(seen, segment_frames=carried, link_rtt_ns=100 * MS)
     alone = [one._replace(receiver_point=-1) for one in observed.directions]
     unknown = np.full(len(observed.arrived), -1, dtype=np.int8)
-    found = find(replace(observed, directions=alone, arrived=unknown)).table
+    found = find(replace(observed, directions=Directions.of(alone), arrived=unknown)).table
     assert (found["kind"] == "link-recovery-hole").sum() == holes
 
 

@@ -9,6 +9,7 @@ import pytest
 from scenes import Seen, frames, intervals, scene, segment_frames
 
 from multitracer.findings import find
+from multitracer.findings.directions import Directions
 
 DATA = [Seen(sent=t, came=t + 50, seq=1 + 1000 * n, size=1000) for n, t in enumerate(range(0, 200, 10))]
 
@@ -109,7 +110,7 @@ def test_without_a_capture_at_the_receiver_the_log_tells_what_a_reset_flushed(
     points = ("receiver_point", "sender_point")
     alone = [one._replace(**{name: -1}) for one, name in zip(seen.directions, points, strict=True)]
     observed = replace(
-        seen, directions=alone, segment_frames=carried, frames=frames((3, True, kind, 0)),
+        seen, directions=Directions.of(alone), segment_frames=carried, frames=frames((3, True, kind, 0)),
         link_intervals=intervals(("reset", 20, 40)),
     )  # fmt: skip
     found = find(observed).table

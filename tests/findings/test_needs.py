@@ -15,8 +15,8 @@ from two_ends import MS
 from multitracer import findings
 from multitracer.analysis.pipeline import analyze
 from multitracer.findings import DETECTORS, KINDS, Observations, find
+from multitracer.findings.directions import Direction, Directions
 from multitracer.findings.needs import SEGMENTS, either, inputs_asked_for
-from multitracer.findings.observations import Direction
 from multitracer.parsers.shared.experiment import read
 
 CAPTURE = "a packet capture of the transfer"
@@ -32,10 +32,14 @@ BY_LIMITS = {"path-stall", "receiver-window-limited", "application-limited"}
 BY_LOG = {"link-reset", "link-release", "flow-control-gap"}
 
 SENT = [Seen(sent=0, came=50, size=1000), Seen(sent=60, came=110, sender=1, ack=1001)]
-NOWHERE = scene(directions=[])
-AT_RECEIVER = scene(SENT, directions=[Direction(0, 0, -1, 0, 0), Direction(0, 1, 0, -1, 0)], limits=limits())
+NOWHERE = scene(directions=Directions.of([]))
+AT_RECEIVER = scene(
+    SENT, directions=Directions.of([Direction(0, 0, -1, 0, 0), Direction(0, 1, 0, -1, 0)]), limits=limits()
+)
 AT_SENDER = scene(
-    SENT, directions=[Direction(0, 0, 0, -1, LEAST_RTT_MS * MS), Direction(0, 1, -1, 0, 0)], limits=limits()
+    SENT,
+    directions=Directions.of([Direction(0, 0, 0, -1, LEAST_RTT_MS * MS), Direction(0, 1, -1, 0, 0)]),
+    limits=limits(),
 )
 AT_BOTH = scene(SENT, limits=limits())
 LOGGED = {"frames": frames(), "link_intervals": intervals(), "link_rtt_ns": 100 * MS}

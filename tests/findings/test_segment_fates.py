@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scenes import MS, Seen, at, frames, intervals, links, scene, segment_frames
 
-from multitracer.findings.observations import Direction
+from multitracer.findings.directions import Direction, Directions
 from multitracer.findings.segment_fates import segment_fates
 from multitracer.model.paths import NOWHERE, Paths
 from multitracer.model.schema import ACK
@@ -50,7 +50,7 @@ def fates(
         kept = made.segments["point"].to_numpy() == 0
         heard = made.segments.assign(point=0)
         made = replace(made, segments=heard, arrived=np.full(len(kept), -1, dtype=np.int8),
-                       directions=[Direction(0, end, 0, NOWHERE, 100 * MS) for end in (0, 1)])  # fmt: skip
+                       directions=Directions.of(Direction(0, end, 0, NOWHERE, 100 * MS) for end in (0, 1)))  # fmt: skip
         paths = replace(paths, arrival=np.full(len(kept), -1, dtype=np.int32), arrived=made.arrived)
     given: dict[str, Any] = {"segment_frames": table, "frames": LOG, "link_intervals": RESET}
     found = pd.Series(segment_fates(replace(made, **{**given, **parts}), paths, NO_SACKS))

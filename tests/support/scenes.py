@@ -12,7 +12,7 @@ from two_ends import MS, START
 from two_ends import segments as segments_table
 
 from multitracer.findings import Observations
-from multitracer.findings.observations import Direction
+from multitracer.findings.directions import Direction, Directions
 from multitracer.link.coverage import Coverage
 from multitracer.model.limits import LIMITS, Limits, RateChanges, Stretches
 from multitracer.model.schema import ACK, MARKS, build
@@ -90,7 +90,9 @@ def scene(seen: Sequence[Seen] = (), **parts: Any) -> Scene:
         "segments": table.iloc[order].reset_index(drop=True),
         "connections": _connections(),
         "retransmissions": retransmissions(),
-        "directions": [Direction(0, end, end, 1 - end, LEAST_RTT_MS * MS, data_bytes=data[end]) for end in (0, 1)],
+        "directions": Directions.of(
+            Direction(0, end, end, 1 - end, LEAST_RTT_MS * MS, data_bytes=data[end]) for end in (0, 1)
+        ),
         "arrival": arrival,
         "arrived": arrived[order],
         "clock_error_ns": {(0, 1): MS, (1, 0): MS},
