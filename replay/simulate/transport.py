@@ -171,18 +171,24 @@ def take_offers(link: Link, now: int) -> int:
         return short
     if has_waiting(source.queue):
         poke(link.back.state, now)
-    plan(source, now)
     return STOPPED if source.work.state.finished_ns <= now else DONE
 
 
 def next_thing(source: Transport, books: Any, now: int) -> int:
     """What is due first: packets that TCP has just sent, then what came off the link, then all else."""
-    out, media = source.tcp.out, source.state.media
-    queued = source.queue.state.used
+    out = source.tcp.out
     if source.state.taken < out.state.packets:
+        queued = source.queue.state.used
         return POSTED if queued or out.rows[source.state.taken].end == 0 else POSTED_UP
     if books.ends.taken < books.ends.posted:
         return ENDED
+    plan(source, now)
+    return due_thing(source, now) if source.state.next_ns <= now else NOTHING
+
+
+def due_thing(source: Transport, now: int) -> int:
+    """Which of the things that have a time of their own is due first: one of them is."""
+    media = source.state.media
     if next_arrival(source.wired, UP) <= now:
         return CAME_UP
     if due_timer(source.tcp, now) >= 0:
@@ -195,9 +201,7 @@ def next_thing(source: Transport, books: Any, now: int) -> int:
         return MEDIA_DOWN
     if next_arrival(source.wired, DOWN) <= now:
         return CAME_DOWN
-    if media[UP].next < len(source.media_up) and source.media_up[media[UP].next] <= now:
-        return MEDIA_QUEUED if queued and source.state.past == 0 else MEDIA_UP
-    return NOTHING
+    return MEDIA_QUEUED if source.queue.state.used and source.state.past == 0 else MEDIA_UP
 
 
 def due_timer(tcp: Any, now: int) -> int:
@@ -429,8 +433,8 @@ _ALWAYS: Parts = {
     stock: merged, count_end: merged, end_gap: inlined, start_object: merged, serve: merged, show_rooms: merged,
     note_local_drop: merged, note_again: kernel, note_sent: merged, note_repair: merged, note_timeout: inlined,
     note_progress: merged, onto_wire: inlined, into_queue: merged, note_ended: inlined, emit_media: inlined,
-    forget_posted: inlined, send_off: merged, due_timer: inlined, next_thing: merged, come_to_end: merged,
-    act: always_merged, offer_next: merged, plan: merged, take_offers: always_merged,
+    forget_posted: inlined, send_off: merged, due_timer: inlined, plan: merged, due_thing: merged, next_thing: merged,
+    come_to_end: merged, act: always_merged, offer_next: merged, take_offers: always_merged,
 }  # fmt: skip
 PARTS: Parts = {**_BESIDE, **_ALWAYS}
 """What a loop is bound with in place of the engine's own source, each function after those that it calls. All but
