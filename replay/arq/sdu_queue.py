@@ -22,7 +22,8 @@ SDU_QUEUE = dtype([("ends", ENDS), ("rows", SDU, (ROOM,))])
 @kernel
 def length(queue: Any) -> int:
     """How many SDUs wait."""
-    return queue.ends.end - queue.ends.first
+    ends = queue.ends
+    return ends.end - ends.first
 
 
 @merged
