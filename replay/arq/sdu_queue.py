@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from multitracer.compute.kernels import kernel, merged
-from multitracer.replay.arq.fields import numbers, record, table
+from multitracer.replay.arq.fields import dtype, numbers
 
 ROOM = 4096
 """SDUs that can wait, a power of two: many times what the window of a transport protocol lets wait."""
@@ -15,25 +15,15 @@ SDU = numbers("sdu start octets")
 ENDS = numbers("first end limit")
 """SDUs taken out of the queue, and put into it; how many may wait."""
 
-
-class SduQueue(NamedTuple):
-    """First in, first out."""
-
-    ends: Any
-    rows: Any
-
-
-def sdu_queue(limit: int = ROOM) -> SduQueue:
-    """An empty queue of at most `limit` SDUs."""
-    made = SduQueue(record(ENDS), table(ROOM, SDU))
-    made.ends.limit = limit
-    return made
+SDU_QUEUE = dtype([("ends", ENDS), ("rows", SDU, (ROOM,))])
+"""First in, first out; a field `queue` of an entity, empty where all is 0 but the limit."""
 
 
 @kernel
 def length(queue: Any) -> int:
     """How many SDUs wait."""
-    return queue.ends.end - queue.ends.first
+    ends = queue.ends
+    return ends.end - ends.first
 
 
 @merged
