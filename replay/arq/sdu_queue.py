@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from multitracer.compute.kernels import kernel, merged
-from multitracer.replay.arq.fields import dtype, numbers
+from multitracer.replay.arq.fields import numbers, record, table
 
 ROOM = 4096
 """SDUs that can wait, a power of two: many times what the window of a transport protocol lets wait."""
@@ -15,15 +15,25 @@ SDU = numbers("sdu start octets")
 ENDS = numbers("first end limit")
 """SDUs taken out of the queue, and put into it; how many may wait."""
 
-SDU_QUEUE = dtype([("ends", ENDS), ("rows", SDU, (ROOM,))])
-"""First in, first out; a field `queue` of an entity, empty where all is 0 but the limit."""
+
+class SduQueue(NamedTuple):
+    """First in, first out."""
+
+    ends: Any
+    rows: Any
+
+
+def sdu_queue(limit: int = ROOM) -> SduQueue:
+    """An empty queue of at most `limit` SDUs."""
+    made = SduQueue(record(ENDS), table(ROOM, SDU))
+    made.ends.limit = limit
+    return made
 
 
 @kernel
 def length(queue: Any) -> int:
     """How many SDUs wait."""
-    ends = queue.ends
-    return ends.end - ends.first
+    return queue.ends.end - queue.ends.first
 
 
 @merged

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from multitracer.compute.kernels import kernel, merged
-from multitracer.replay.arq.fields import dtype, numbers
+from multitracer.replay.arq.fields import dtype, numbers, record, table
 
 STRETCH = numbers("start end sdu first_ns")
 """`sdu` is -1 where a protocol knows positions only; `first_ns` is when these octets came first."""
@@ -17,6 +17,15 @@ COUNT = numbers("handed lost late wanted since")
 """Rows in use; without `wanted` nobody reads those of handed and lost, and none is written. Octets handed over that
 came before the time `since` stand in `late` until somebody counts them there: what one call can hand over at most, as
 they all waited at that time."""
+
+
+class Above(NamedTuple):
+    """The tables of reports, of any length; `above_dtype` has the same names within a record."""
+
+    count: Any
+    handed: Any
+    lost: Any
+    late: Any
 
 
 class Delivered(NamedTuple):
@@ -42,8 +51,13 @@ class Flushed(NamedTuple):
     time_ns: int
 
 
+def above(handed: int, lost: int) -> Above:
+    """Room for as many stretches as one call of a kernel can hand over, and lose."""
+    return Above(record(COUNT), table(handed, STRETCH), table(lost, STRETCH), table(handed, LATE))
+
+
 def above_dtype(handed: int, lost: int) -> Any:
-    """The dtype of an entity's field `above`: room for as many stretches as one call can hand over, and lose."""
+    """The same as a dtype, for a field `above` of an entity that is a record."""
     fields = [("count", COUNT), ("handed", STRETCH, (handed,)), ("lost", STRETCH, (lost,)), ("late", LATE, (handed,))]
     return dtype(fields)
 

@@ -59,7 +59,7 @@ def start_object(source: Any, now: int) -> int:
     slot, number = idle_slot(work), take_next(work, now)
     work.objects[number].slot = slot
     for k in range(2 * slot, 2 * slot + 2):
-        count_end(source.state.totals, source.tcp.ends[k], int(k & 1 == work.state.server))
+        count_end(source.totals, source.tcp.ends[k], int(k & 1 == work.state.server))
         end_gap(source, k, now)
         tcp_start(source.tcp, k, number, now)
         source.repairs[k].fast = 0
@@ -114,7 +114,7 @@ def serve(source: Any, slot: int, now: int) -> None:
 
 def show_rooms(source: Any, now: int) -> None:
     """Tell TCP how many full segments the hosts' interface queues take now, where they have one."""
-    rooms, octets = source.tcp.out.state.rooms, source.state.segment_octets
+    rooms, octets = source.tcp.out.rooms, source.state.segment_octets
     if source.state.wired_host:
         rooms[0] = hop_places(source.wired, 0, octets, now)
     if source.queue.state.used:
@@ -123,7 +123,7 @@ def show_rooms(source: Any, now: int) -> None:
 
 def note_local_drop(source: Any, packet: Any, now: int) -> None:
     """The queue of a packet's own host had no room for it: its sender is told."""
-    totals, firsts, tcp = source.state.totals, source.state.firsts, source.tcp
+    totals, firsts, tcp = source.totals, source.firsts, source.tcp
     k = 2 * source.work.objects[packet.connection].slot + packet.end
     before = tcp.ends[k].cwnd
     tcp_local_drop(tcp, k, packet, now)
@@ -137,7 +137,7 @@ def note_local_drop(source: Any, packet: Any, now: int) -> None:
 def note_sent(source: Any, books: Any, packet: Any, now: int) -> None:
     """Count a packet that TCP sent, and when a connection's SYN went out again."""
     thing = source.work.objects[packet.connection]
-    source.state.totals.packets += int(packet.bits != ACK)
+    source.totals.packets += int(packet.bits != ACK)
     if packet.bits == SYN and packet.sending > 0:
         thing.syn_ns = min(thing.syn_ns, now)
     if packet.bits & DATA:
@@ -149,11 +149,11 @@ def note_sent(source: Any, books: Any, packet: Any, now: int) -> None:
 
 def note_again(source: Any, books: Any, k: int, packet: Any, now: int) -> None:
     """Count a segment that end `k` sends again; the first one after its timer ran out is the timer's."""
-    totals, state, repair = source.state.totals, source.state, source.repairs[k]
+    totals, state, repair = source.totals, source.state, source.repairs[k]
     timed = int(repair.timed_ns == now)
     repair.timed_ns = -1
     send_again(source.resends, totals, k, packet, timed)
-    traffic = source.state.traffic[packet.end]
+    traffic = source.traffic[packet.end]
     held, watched = look_on_link(source.resends, books, source.air, packet, traffic.on_air, traffic.gone)
     totals.held_octets += held * (packet.octets - state.header_octets)
     state.watched += watched
@@ -183,7 +183,7 @@ def note_progress(source: Any, k: int, acked: int, now: int) -> None:
 def end_gap(source: Any, k: int, now: int) -> None:
     """TCP's standstill at end `k` is over: its timeouts count unless the link was reset meanwhile."""
     repair = source.repairs[k]
-    source.state.totals.outside_resets += repair.undecided * int(source.state.reset_ns < repair.since_ns)
+    source.totals.outside_resets += repair.undecided * int(source.state.reset_ns < repair.since_ns)
     repair.undecided, repair.since_ns = 0, now
 
 
@@ -192,10 +192,10 @@ def note_repair(source: Any, k: int, fast: int) -> None:
 
     What a fast retransmit repaired is acknowledged when the acknowledgement first moves, unless the timer ran out.
     """
-    firsts, end, row = source.state.firsts, source.tcp.ends[k], source.repairs[k]
+    firsts, end, row = source.firsts, source.tcp.ends[k], source.repairs[k]
     if end.fast_retransmits > fast:
         row.fast, row.acked, row.timeouts = 1, end.acked, end.timeouts
-        source.state.totals.fast_after_drop += int(source.state.totals.quenched > 0)
+        source.totals.fast_after_drop += int(source.totals.quenched > 0)
     elif row.fast and end.acked > row.acked:
         row.fast = 0
         if end.timeouts == row.timeouts and np.isnan(firsts.cwnd_after_repair):

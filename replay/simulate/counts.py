@@ -17,7 +17,7 @@ LINK = "link "
 
 def counts(source: Any, engine: Any) -> dict[str, float]:
     """Of TCP, the link, its device queues, the hosts' queues, the media, and octets of replies that are there."""
-    totals, ends = source.state.totals, source.tcp.ends
+    totals, ends = source.totals, source.tcp.ends
     servers = ends[int(source.work.state.server) :: 2]
     found = {name: totals[name].item() for name in totals.dtype.names}
     found |= {name: found[name] + int(ends[name].sum()) for name in OF_ENDS}
@@ -28,7 +28,7 @@ def counts(source: Any, engine: Any) -> dict[str, float]:
     found |= {f"air {name}": sum(int(way[name]) for way in ways) for name in ("sent", "erased", "dropped")}
     found["refused"] = sum(int(way.refused) for way in ways)
     found["dropped"] = int(source.wired.hops["dropped"].sum()) + int(source.queue.state.dropped)
-    found |= {f"media {name}": int(source.state.media[name].sum()) for name in ("sent", "came", "delay_ns")}
+    found |= {f"media {name}": int(source.media[name].sum()) for name in ("sent", "came", "delay_ns")}
     a, b = engine.protocol.counters(engine.a), engine.protocol.counters(engine.b)
     return found | {LINK + name: a[name] + b[name] for name in a} | {"replied": replied(source)}
 

@@ -144,7 +144,7 @@ def _hosts(done: Simulation, counted: Mapping[str, float]) -> dict[str, Any]:
         found |= {"max_interface_queue_segments": int(most), "local_drops": counted["local_drops"]}
     if counted["quenched"]:
         found["fast_retransmits_after_local_drop"] = counted["fast_after_drop"]
-    firsts = {metric: float(source.state.firsts[name]) for metric, name in FIRSTS.items()}
+    firsts = {metric: float(source.firsts[name]) for metric, name in FIRSTS.items()}
     return found | {metric: value for metric, value in firsts.items() if not math.isnan(value)}
 
 

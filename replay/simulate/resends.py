@@ -175,7 +175,7 @@ def settle(row: Any, totals: Any, above: int) -> None:
 def data_sent(e: Any, way: Any, upper: Any, at: int) -> None:
     """An entity's frame with data goes on the air: it goes on in its stream, or repeats."""
     first, end = span(e, way.frames[way.air[at].place])
-    traffic = upper.source.state.traffic[way.state.side]
+    traffic = upper.source.traffic[way.state.side]
     if first >= traffic.on_air:
         traffic.on_air = end
     elif upper.source.state.watched > 0:
@@ -187,5 +187,5 @@ def data_lost(way: Any, upper: Any, at: int) -> None:
     row, side = way.air[at], way.state.side
     first, end = gone(way.frames[row.place], row.octets)
     if end > first:
-        traffic = upper.source.state.traffic[side]
+        traffic = upper.source.traffic[side]
         traffic.gone = max(traffic.gone, end_of_packets(upper.books, side, first, end))

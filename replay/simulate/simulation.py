@@ -158,16 +158,16 @@ class Simulation:
         for way, name in ((DOWN, "media_down"), (UP, "media_up")):
             media = self.setting.media[int(way)]
             if media is not None:
-                source.state.media[way].octets = media.packet_octets
+                source.media[way].octets = media.packet_octets
                 times = media.times(until)
                 source = source._replace(**{name: times})
-                due = int(times[int(source.state.media[way].next)])  # nothing else may be due that would look at it
+                due = int(times[int(source.media[way].next)])  # nothing else may be due that would look at it
                 source.state.next_ns = min(int(source.state.next_ns), due)
         self.source = source
 
     def counted(self, name: str) -> int:
         """What all ends of TCP counted."""
-        return int(self.source.state.totals[name]) + int(self.source.tcp.ends[name].sum())
+        return int(self.source.totals[name]) + int(self.source.tcp.ends[name].sum())
 
     @property
     def given_up(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multitracer.compute.kernels import inlined, kernel, merged
-from multitracer.replay.arq.fields import codes, joined, numbers, record, table
+from multitracer.replay.arq.fields import codes, numbers, record, table
 from multitracer.replay.engine.ledger import FOUND, GONE, beside
 from multitracer.replay.engine.loop import MORE, A, B, Link, Parts, always_merged, give, to_side
 from multitracer.replay.engine.protocol import restarted, wants
@@ -70,6 +70,15 @@ the link is to have."""
 OFFERS = POSTED_UP
 """From here on the link is to have a packet."""
 
+STATE = numbers(
+    "next_ns listens saturated_a saturated_b",  # as the loop reads them of any source
+    "taken ends active",  # packets of the box that went on; ends, and those in use
+    "segment_octets header_octets past wired_host outstanding",
+    "reset_ns watched",
+)
+"""`wired_host`: the queue of the wired hop is the wired host's interface queue; `outstanding`: the most segments that a
+server had sent and not heard of. `reset_ns`: when the link was reset last (-1: never). `watched`: packets on the link
+that TCP sent again."""
 MEDIA_STATE = numbers("next octets sent came dropped delay_ns")
 """Of one direction: the next packet's place among the times; counted: sent, arrived, dropped in queues, and the sum of
 the delays of those that arrived."""
@@ -77,22 +86,6 @@ TRAFFIC = numbers("sent came refused carried lost late on_air gone")
 """Of one host, octets: sent by TCP and media; that came to it; refused by the link protocol; that the link carried from
 it, and lost for good; and packets that came for a connection that is over. Positions in what its side was offered:
 what is before `on_air` has been on the air, what is before `gone` will not come any more."""
-STATE = joined(
-    numbers(
-        "next_ns listens saturated_a saturated_b",  # as the loop reads them of any source
-        "taken ends active",  # packets of the box that went on; ends, and those in use
-        "segment_octets header_octets past wired_host outstanding",
-        "reset_ns watched",
-    ),
-    tables=[
-        ("totals", TOTALS), ("firsts", FIRSTS), ("media", MEDIA_STATE, (2,)), ("scratch", PACKET, (2,)),
-        ("traffic", TRAFFIC, (2,)),
-    ],
-)  # fmt: skip
-"""`wired_host`: the queue of the wired hop is the wired host's interface queue; `outstanding`: the most segments that a
-server had sent and not heard of. `reset_ns`: when the link was reset last (-1: never). `watched`: packets on the link
-that TCP sent again. `totals` and `firsts`: see connections; `media` of each direction, with a packet in `scratch` as it
-leaves its source; `traffic` of the wired host and of the terminal's."""
 
 
 class Transport(NamedTuple):
@@ -103,13 +96,21 @@ class Transport(NamedTuple):
     wired: Wired
     air: Any
     """Packets that the link carries, by kind of SDU (see engine.ledger) and number."""
+    media: Any
     media_down: Any
     """When media packets leave their source (ns), as far as drawn."""
     media_up: Any
     work: Work
+    totals: Any
+    scratch: Any
+    """A packet of media of each direction, as it leaves its source."""
     queue: InterfaceQueue
+    traffic: Any
+    """Of the wired host and of the terminal's."""
     repairs: Any
     """An end's fast retransmit (connections.REPAIR)."""
+    firsts: Any
+    """See connections.FIRSTS."""
     resends: Resends
     framing: Framing
     journal: Journal
@@ -137,7 +138,8 @@ def transport(
     state.ends, state.reset_ns = len(tcp.ends), -1
     none = np.zeros(0, dtype=np.int64)
     made = Transport(
-        state, tcp, wired, table((4, 1), PACKET), none, none, work, queue, table(len(tcp.ends), REPAIR),
+        state, tcp, wired, table((4, 1), PACKET), table(2, MEDIA_STATE), none, none, work, record(TOTALS),
+        table(2, PACKET), queue, table(2, TRAFFIC), table(len(tcp.ends), REPAIR), record(FIRSTS),
         resends(*tcp.board.shape), framing, journal(0),
     )  # fmt: skip
     forget_firsts(made)
@@ -148,7 +150,7 @@ def transport(
 def forget_firsts(source: Transport) -> None:
     """Nothing of FIRSTS has happened yet, and nothing has been sent again."""
     for name in FIRSTS.names:
-        source.state.firsts[name] = np.nan
+        source.firsts[name] = np.nan
     forget_resends(source.resends)
     source.repairs["undecided"], source.state.watched = 0, 0
 
@@ -171,24 +173,18 @@ def take_offers(link: Link, now: int) -> int:
         return short
     if has_waiting(source.queue):
         poke(link.back.state, now)
+    plan(source, now)
     return STOPPED if source.work.state.finished_ns <= now else DONE
 
 
 def next_thing(source: Transport, books: Any, now: int) -> int:
     """What is due first: packets that TCP has just sent, then what came off the link, then all else."""
-    out = source.tcp.out
+    out, media = source.tcp.out, source.media
+    queued = source.queue.state.used
     if source.state.taken < out.state.packets:
-        queued = source.queue.state.used
         return POSTED if queued or out.rows[source.state.taken].end == 0 else POSTED_UP
     if books.ends.taken < books.ends.posted:
         return ENDED
-    plan(source, now)
-    return due_thing(source, now) if source.state.next_ns <= now else NOTHING
-
-
-def due_thing(source: Transport, now: int) -> int:
-    """Which of the things that have a time of their own is due first: one of them is."""
-    media = source.state.media
     if next_arrival(source.wired, UP) <= now:
         return CAME_UP
     if due_timer(source.tcp, now) >= 0:
@@ -201,7 +197,9 @@ def due_thing(source: Transport, now: int) -> int:
         return MEDIA_DOWN
     if next_arrival(source.wired, DOWN) <= now:
         return CAME_DOWN
-    return MEDIA_QUEUED if source.queue.state.used and source.state.past == 0 else MEDIA_UP
+    if media[UP].next < len(source.media_up) and source.media_up[media[UP].next] <= now:
+        return MEDIA_QUEUED if queued and source.state.past == 0 else MEDIA_UP
+    return NOTHING
 
 
 def due_timer(tcp: Any, now: int) -> int:
@@ -256,22 +254,22 @@ def come_to_end(source: Transport, books: Any, what: int, now: int) -> int:
             return -1
     else:
         leave(source.wired, UP)
-    source.state.traffic[end].came += packet.octets
+    source.traffic[end].came += packet.octets
     if packet.bits == MEDIA:
-        media = source.state.media[1 - end]
+        media = source.media[1 - end]
         media.came += 1
         media.delay_ns += now - packet.sent_ns
         return -1
     slot = source.work.objects[packet.connection].slot
     if source.work.slots[slot].object != packet.connection:  # it is late: another object has the connection now
-        source.state.traffic[end].late += 1
+        source.traffic[end].late += 1
         note_packet(source, LATE, packet, now)
         return -1
     k = 2 * slot + end
     fast, acked = source.tcp.ends[k].fast_retransmits, source.tcp.ends[k].acked
     timeouts = source.tcp.ends[k].timeouts
     tcp_receive(source.tcp, k, packet, now)
-    come(source.resends, source.state.totals, k ^ 1, packet)
+    come(source.resends, source.totals, k ^ 1, packet)
     note_timeout(source, k, timeouts, now)
     note_repair(source, k, fast)
     note_progress(source, k, acked, now)
@@ -281,10 +279,10 @@ def come_to_end(source: Transport, books: Any, what: int, now: int) -> int:
 
 def note_ended(source: Transport, side: int, ended: Any, packet: Any) -> None:
     """Count the octets of an SDU of a side that ended on the link; one that was given up may come after all."""
-    traffic = source.state.traffic[side]
+    traffic = source.traffic[side]
     if source.state.watched > 0 and is_watched(source.resends, ended):
         k = 2 * source.work.objects[packet.connection].slot + packet.end
-        end_watch(source.resends, source.state.totals, k, ended, packet)
+        end_watch(source.resends, source.totals, k, ended, packet)
         source.state.watched -= 1
     traffic.carried += packet.octets * int(ended.became != GONE)
     traffic.lost += packet.octets * (int(ended.became == GONE) - int(ended.became == FOUND))
@@ -296,7 +294,7 @@ def send_off(source: Transport, books: Any, what: int, now: int) -> None:
     if what != POSTED:
         side = A if what == MEDIA_DOWN else B
         emit_media(source, side, now)
-        packet = source.state.scratch[side]
+        packet = source.scratch[side]
     elif packet.end == 1:
         side = B
     if what == POSTED:
@@ -330,7 +328,7 @@ def forget_posted(source: Transport, books: Any, now: int) -> None:
     """The box's next packet went on."""
     packet = source.tcp.out.rows[source.state.taken]
     note_sent(source, books, packet, now)
-    source.state.traffic[packet.end].sent += packet.octets
+    source.traffic[packet.end].sent += packet.octets
     source.state.taken += 1
     if source.state.taken == source.tcp.out.state.packets:
         source.tcp.out.state.packets = source.state.taken = 0
@@ -338,10 +336,10 @@ def forget_posted(source: Transport, books: Any, now: int) -> None:
 
 def emit_media(source: Transport, way: int, now: int) -> None:
     """Make the next packet of a source of media, in its row of `scratch`."""
-    media, packet = source.state.media[way], source.state.scratch[way]
+    media, packet = source.media[way], source.scratch[way]
     media.next += 1
     media.sent += 1
-    source.state.traffic[way].sent += media.octets
+    source.traffic[way].sent += media.octets
     packet.bits, packet.octets, packet.sent_ns, packet.blocks, packet.end = MEDIA, media.octets, now, 0, way
 
 
@@ -353,7 +351,7 @@ def offer_next(link: Link, what: int, now: int) -> int:
         side, packet = A, source.wired.packets[DOWN, source.wired.hops[DOWN].first & (ROOM - 1)]
     elif what == MEDIA_UP:
         emit_media(source, UP, now)
-        packet = source.state.scratch[UP]
+        packet = source.scratch[UP]
     of_media = int(packet.bits == MEDIA)
     past = of_media * source.state.past
     kind = side + 2 * past
@@ -362,12 +360,12 @@ def offer_next(link: Link, what: int, now: int) -> int:
     taken = to_side(link, side, octets, TCP_FLOW + of_media, past, now)
     if taken < 0:
         undone = int(what == MEDIA_UP)
-        source.state.media[UP].next -= undone
-        source.state.media[UP].sent -= undone
-        source.state.traffic[UP].sent -= undone * packet.octets
+        source.media[UP].next -= undone
+        source.media[UP].sent -= undone
+        source.traffic[UP].sent -= undone * packet.octets
         return -taken
     copy_packet(packet, source.air[kind, number & (source.air.shape[1] - 1)])
-    source.state.traffic[side].refused += packet.octets * int(taken == 0 and past == 0)
+    source.traffic[side].refused += packet.octets * int(taken == 0 and past == 0)
     if taken > past:
         remember(source.framing, side, number, packet)
     if what == POSTED_UP:
@@ -406,7 +404,7 @@ def hand_over_waiting(e: Any, state: Any, upper: Any, now: int) -> int:
     copy_packet(packet, source.air[B, number & (source.air.shape[1] - 1)])
     if taken > 0:
         remember(source.framing, B, number, packet)
-    source.state.traffic[B].refused += packet.octets * (1 - taken)
+    source.traffic[B].refused += packet.octets * (1 - taken)
     note_given(source, packet, B, number, taken, now)
     go(source.queue)
     return DONE
@@ -418,10 +416,10 @@ def plan(source: Transport, now: int) -> None:
     due = min(next_arrival(source.wired, DOWN), next_arrival(source.wired, UP))
     for k in range(state.ends):
         due = min(due, source.tcp.ends[k].timer_ns)
-    if source.state.media[DOWN].next < len(source.media_down):
-        due = min(due, source.media_down[source.state.media[DOWN].next])
-    if source.state.media[UP].next < len(source.media_up):
-        due = min(due, source.media_up[source.state.media[UP].next])
+    if source.media[DOWN].next < len(source.media_down):
+        due = min(due, source.media_down[source.media[DOWN].next])
+    if source.media[UP].next < len(source.media_up):
+        due = min(due, source.media_up[source.media[UP].next])
     state.next_ns = min(due, next_due(source.work, now))
 
 
@@ -433,8 +431,8 @@ _ALWAYS: Parts = {
     stock: merged, count_end: merged, end_gap: inlined, start_object: merged, serve: merged, show_rooms: merged,
     note_local_drop: merged, note_again: kernel, note_sent: merged, note_repair: merged, note_timeout: inlined,
     note_progress: merged, onto_wire: inlined, into_queue: merged, note_ended: inlined, emit_media: inlined,
-    forget_posted: inlined, send_off: merged, due_timer: inlined, plan: merged, due_thing: merged, next_thing: merged,
-    come_to_end: merged, act: always_merged, offer_next: merged, take_offers: always_merged,
+    forget_posted: inlined, send_off: merged, due_timer: inlined, next_thing: merged, come_to_end: merged,
+    act: always_merged, offer_next: merged, plan: merged, take_offers: always_merged,
 }  # fmt: skip
 PARTS: Parts = {**_BESIDE, **_ALWAYS}
 """What a loop is bound with in place of the engine's own source, each function after those that it calls. All but

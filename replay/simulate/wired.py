@@ -7,12 +7,12 @@ direction down is the wired host's own: its interface queue, where it has one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from multitracer.compute.kernels import inlined
-from multitracer.replay.arq.fields import NEVER, dtype, numbers, record
+from multitracer.replay.arq.fields import NEVER, numbers, table
 from multitracer.replay.tcp.packets import PACKET
 
 HOP = numbers("rate_bps delay_ns limit most_octets free_ns", "first started end waiting", "dropped dropped_octets most")
@@ -22,17 +22,23 @@ of them. Counted: what was dropped, and the most packets that ever waited."""
 ROOM = 1 << 14
 """Packets on the hop and in its queue, a power of two; with more than that under way the hop drops, too."""
 
-WIRED = dtype([
-    ("hops", HOP, (2,)), ("starts", np.int64, (2, ROOM)), ("arrives", np.int64, (2, ROOM)),
-    ("packets", PACKET, (2, ROOM)),
-])  # fmt: skip
-"""Both directions: when each packet of the rings is put on the wire (ns), when it arrives, and the packet."""
-Wired: TypeAlias = Any
+
+class Wired(NamedTuple):
+    """Both directions."""
+
+    hops: Any
+    starts: Any
+    """When each packet of the rings is put on the wire (ns)."""
+    arrives: Any
+    packets: Any
 
 
 def wired(settings: Sequence[tuple[int, int, int, int]]) -> Wired:
     """An empty hop; for each direction rate (bit/s, 0: takes no time), delay (ns), queue in packets and in octets."""
-    made = record(WIRED)
+    made = Wired(
+        table(2, HOP), np.zeros((2, ROOM), dtype=np.int64), np.zeros((2, ROOM), dtype=np.int64),
+        table((2, ROOM), PACKET),
+    )  # fmt: skip
     for hop, setting in zip(made.hops, settings, strict=True):
         hop.rate_bps, hop.delay_ns, hop.limit, hop.most_octets = setting
     return made

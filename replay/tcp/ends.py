@@ -137,7 +137,7 @@ def post(tcp: Any, k: int, flags: int, seq: int, now: int) -> int:
     """Put a packet into the box, without its size and SACK blocks: an ACK too once the other end has been heard."""
     end = tcp.ends[k]
     at = posted(tcp.out)
-    tcp.out.state.rooms[k & 1] -= 1
+    tcp.out.rooms[k & 1] -= 1
     packet = tcp.out.rows[at]
     packet.connection, packet.end = end.connection, k & 1
     packet.seq, packet.sending = seq, 0

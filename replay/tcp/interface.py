@@ -4,7 +4,7 @@ They stand here for readers and type checkers alone; a model's own are put in th
 is a named tuple (`rules`, one row for each side's parameters; `ends`, one row an end; `board`, a ring of segments an
 end; `out`, the box for packets). `k` is an end's row: a connection's ends are 2 c (the wired end) and 2 c + 1 (the
 terminal). Every end can send and receive. Times are in ns; what is sent is put into `tcp.out`.
-`tcp.out.state.rooms` says what the hosts' interface queues take then.
+`tcp.out.rooms` says what the hosts' interface queues take then.
 
 An end's row has these fields for all models: `timer_ns` (when `expire` wants to be called, NEVER for not at all),
 `established`, `acked` (data segments that the other end has acknowledged in order), `delivered` (data segments handed

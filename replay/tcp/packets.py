@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multitracer.compute.kernels import inlined
-from multitracer.replay.arq.fields import NEVER, dtype, joined, numbers, record, table
+from multitracer.replay.arq.fields import NEVER, dtype, numbers, record, table
 
 SACK_BLOCKS = 4
 """As many as fit into TCP's options (RFC 2018, 3)."""
@@ -34,8 +34,7 @@ PACKET = dtype([
 SYN, FIN, ACK, DATA, MEDIA = 1, 2, 4, 8, 16
 """Flags: DATA marks a packet with payload, MEDIA one that is not TCP's."""
 
-_STATE = joined(numbers("packets"), tables=[("rooms", np.int64, (2,))])
-"""`rooms`: packets that the interface queues of the wired host and of the terminal's still take."""
+_STATE = numbers("packets")
 
 
 class Outbox(NamedTuple):
@@ -43,13 +42,13 @@ class Outbox(NamedTuple):
 
     state: Any
     rows: Any
+    rooms: Any
+    """Packets that the interface queues of the wired host and of the terminal's still take."""
 
 
 def outbox(room: int) -> Outbox:
     """An empty box; `room` is what one call of a kernel can send at most."""
-    made = Outbox(record(_STATE), table(room, PACKET))
-    made.state.rooms[:] = NEVER
-    return made
+    return Outbox(record(_STATE), table(room, PACKET), np.full(2, NEVER))
 
 
 @inlined

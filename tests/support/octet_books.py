@@ -11,7 +11,7 @@ from multitracer.replay.simulate.wired import ROOM
 def unbalanced(done: Simulation) -> list[str]:
     """The places at which octets appear or vanish; none are expected."""
     source, (down, up) = done.source, done.source.wired.hops
-    wired, terminal = source.state.traffic
+    wired, terminal = source.traffic
     offered, under_way = [_offered(done, side) for side in (0, 1)], [_under_way(done, side) for side in (0, 1)]
     queue = source.queue.state
     books = {
@@ -20,8 +20,8 @@ def unbalanced(done: Simulation) -> list[str]:
         "terminal's host": (terminal.sent, offered[1], terminal.refused, queue.dropped_octets, queue.waiting),
         "hop up": (terminal.carried, wired.came, up.dropped_octets, _on_hop(source, 1)),
     }
-    traffic = source.state.traffic
-    silent = [offered[k] - int(traffic[k].carried + traffic[k].lost) - under_way[k] for k in (0, 1)]
+    silent = [offered[side] - int(source.traffic[side].carried + source.traffic[side].lost) - under_way[side]
+              for side in (0, 1)]  # fmt: skip
     return _beyond_losses(done, silent) + [
         f"{place}: {int(into)} is not {' + '.join(str(int(part)) for part in parts)}"
         for place, (into, *parts) in books.items() if into != sum(parts) or min(parts) < 0

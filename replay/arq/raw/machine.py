@@ -6,14 +6,14 @@ reads their N(S). Source: Xylomenos & Makidis, MONET 13 (3-4), 2008, which gives
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 from multitracer.compute.kernels import kernel
-from multitracer.replay.arq.fields import NEVER, dtype, numbers, record, table
+from multitracer.replay.arq.fields import NEVER, numbers, record, table
 from multitracer.replay.arq.raw.parameters import RawParameters
-from multitracer.replay.arq.sdu_queue import SDU_QUEUE, length, offer, take, wants
+from multitracer.replay.arq.sdu_queue import SduQueue, length, offer, sdu_queue, take, wants
 from multitracer.replay.arq.sr.frames import DATA, FRAME, MODULUS, copy_frame
-from multitracer.replay.arq.stretches import above_dtype, hand_over
+from multitracer.replay.arq.stretches import Above, above, hand_over
 
 __all__ = [
     "carries_data", "copy_frame", "expire", "gone", "next_frame", "next_timer", "note", "offer", "on_air", "receive",
@@ -24,16 +24,21 @@ RULES = numbers("header_bytes")
 COUNTS = numbers("delivered_sdus delivered_octets sent")
 """SDUs and octets delivered, frames sent."""
 
-ENTITY = dtype([("rules", RULES), ("counts", COUNTS), ("queue", SDU_QUEUE), ("above", above_dtype(1, 1))])
-"""One side of a Raw link."""
-Entity: TypeAlias = Any
+
+class Entity(NamedTuple):
+    """One side of a Raw link."""
+
+    rules: Any
+    counts: Any
+    queue: SduQueue
+    above: Above
 
 
 def entity(parameters: RawParameters) -> Entity:
     """A side that has sent and received nothing."""
-    made = record(ENTITY)
-    made.rules.header_bytes, made.queue.ends.limit = parameters.header_bytes, parameters.queue_sdus
-    return made
+    rules = record(RULES)
+    rules.header_bytes = parameters.header_bytes
+    return Entity(rules, record(COUNTS), sdu_queue(parameters.queue_sdus), above(1, 0))
 
 
 def frames(capacity: int, parameters: RawParameters) -> Any:

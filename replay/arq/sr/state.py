@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from multitracer.replay.arq.chains import chained
 from multitracer.replay.arq.fields import NEVER, codes, numbers, record, table
-from multitracer.replay.arq.sdu_queue import SDU_QUEUE, length
+from multitracer.replay.arq.sdu_queue import SduQueue, length, sdu_queue
 from multitracer.replay.arq.sr.asr import estimate
 from multitracer.replay.arq.sr.frames import FRAME, MODULUS
 from multitracer.replay.arq.sr.parameters import WindowParameters
-from multitracer.replay.arq.stretches import above_dtype
+from multitracer.replay.arq.stretches import Above, above
 
 SLOTS = MODULUS // 2
 """As many frames as the largest window: frame n is kept at place n modulo SLOTS."""
@@ -49,8 +49,8 @@ class Entity(NamedTuple):
     counts: Any
     sent: Any
     got: Any
-    queue: Any
-    above: Any
+    queue: SduQueue
+    above: Above
 
 
 def entity(parameters: WindowParameters) -> Entity:
@@ -59,11 +59,9 @@ def entity(parameters: WindowParameters) -> Entity:
     state.ack_at = NEVER
     sent = chained(SLOTS, 2, SENT)
     sent["expiry_ns"][SLOTS:] = NEVER  # an empty chain of timers never expires
-    queue = record(SDU_QUEUE)
-    queue.ends.limit = parameters.queue_sdus
     return Entity(
-        rules, state, estimate(rules), record(COUNTS), sent, chained(SLOTS, 2, GOT), queue,
-        record(above_dtype(SLOTS, 1)),
+        rules, state, estimate(rules), record(COUNTS), sent, chained(SLOTS, 2, GOT), sdu_queue(parameters.queue_sdus),
+        above(SLOTS, 1),
     )  # fmt: skip
 
 

@@ -76,4 +76,4 @@ def set_allowance(tcp: Any, k: int) -> None:
     end, rules = tcp.ends[k], tcp.rules[k & 1]
     end.allowance = rules.max_burst if rules.max_burst else NEVER
     if rules.quench:
-        end.allowance = min(end.allowance, tcp.out.state.rooms[k & 1] + 1)
+        end.allowance = min(end.allowance, tcp.out.rooms[k & 1] + 1)

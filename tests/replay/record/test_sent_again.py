@@ -42,7 +42,7 @@ def compare(keys: dict[str, Any], seed: int) -> Any:
     percent = 100 * true.needless / true.segments if true.segments else None
     assert found["tcp_retransmissions_of_delivered_percent"] == percent
     assert found["tcp_spurious_timeouts"] == true.spurious_timeouts
-    assert int(run.source.state.totals.held_octets) == true.held_octets
+    assert int(run.source.totals.held_octets) == true.held_octets
     replied = int(run.source.work.objects["reply"].sum())
     assert found["tcp_retransmissions_of_held_per_mb"] == pytest.approx(1e6 * true.held_octets / replied)
     repairs = one.word("link.protocol") in REPEATED

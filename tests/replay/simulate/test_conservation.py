@@ -55,4 +55,4 @@ def test_what_was_sent_was_delivered_or_dropped_or_waits(
         tcp__interface_queue_packets=interface,
     ), seed, until_s)  # fmt: skip
     assert unbalanced(done) == []
-    assert done.source.state.traffic["sent"].min() > 0
+    assert done.source.traffic["sent"].min() > 0

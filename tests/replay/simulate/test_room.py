@@ -39,8 +39,7 @@ def happened(described: Scenario, packets: int, until_s: float = 60) -> tuple[An
     source, log, kept = done.source, done.engine.log, done.source.journal
     assert kept.state.noted == kept.state.rows > 0
     assert log.state.noted == log.state.rows > 0
-    state = source.state
-    tables = state.totals, source.tcp.ends, source.work.objects, source.wired.hops, state.traffic, state.media
+    tables = source.totals, source.tcp.ends, source.work.objects, source.wired.hops, source.traffic, source.media
     journal = [[tuple(row) for row in rows[: kept.state.rows].tolist()] for rows in (kept.rows, kept.packets)]
     return [str(table.tolist()) for table in tables], log.rows.tolist(), str(journal)
 

@@ -146,7 +146,7 @@ def test_no_packet_is_made_or_vanishes(protocol: str, loss: float, seed: int, qu
     for way in (link.forth.state, link.back.state):
         assert 0 <= way.erased <= way.sent <= way.made
         assert way.arrived <= way.sent
-    for row in source.state.media:
+    for row in source.media:
         assert 0 <= row.came <= row.sent
     assert source.tcp.ends[1].delivered == 20
 

@@ -73,11 +73,11 @@ def test_a_second_connection_whose_syn_waits_sends_it_again() -> None:
 def test_connections_that_are_closed_end_with_fins() -> None:
     """One of each end; only those that still close at the end of the run may lack theirs."""
     done, plain = simulated(scenario(tcp__fin=True, **PAGES)), simulated(scenario(**PAGES))
-    fins = int(done.source.state.totals.packets) - int(plain.source.state.totals.packets)
+    fins = int(done.source.totals.packets) - int(plain.source.totals.packets)
     connections, closing = len(done.source.work.objects), int((done.source.work.slots["phase"] == CLOSING).sum())
     assert 2 * (connections - closing) <= fins <= 2 * connections
     assert closing <= 2
-    assert done.source.state.traffic["late"].sum() == 0
+    assert done.source.traffic["late"].sum() == 0
 
 
 def test_an_end_of_a_closed_connection_sends_one_fin() -> None:
@@ -85,7 +85,7 @@ def test_an_end_of_a_closed_connection_sends_one_fin() -> None:
     counted = []
     for fin in (False, True):
         made = scenario(tcp__fin=fin, tcp__model="rfc", workload__second_connection_at_s=30, **SHORT)
-        counted.append(int(simulated(made).source.state.totals.packets))
+        counted.append(int(simulated(made).source.totals.packets))
     assert counted[1] - counted[0] in (3, 4)  # the second connection's own may still be under way at the end
 
 
@@ -97,7 +97,7 @@ def test_packets_of_a_connection_that_is_over_are_late() -> None:
         workload__parallel_connections=1,
     )  # fmt: skip
     done = simulated(made, seed=3)
-    assert done.source.state.traffic["late"].sum() > 0
+    assert done.source.traffic["late"].sum() > 0
     assert unbalanced(done) == []
     whole = [thing for thing in done.source.work.objects if thing.end_ns < NEVER]
     assert len(whole) > 2
@@ -113,7 +113,7 @@ def test_a_frame_that_comes_after_its_connection_is_over_disturbs_no_other(model
     assert objects[0].end_ns - objects[0].begin_ns > first.end_ns - first.begin_ns
     times = [int(each.end_ns - each.begin_ns) for each in others]
     assert [int(each.end_ns - each.begin_ns) for each in objects[1:]] == times
-    assert done.source.state.traffic["late"].tolist() == [0, 1]
+    assert done.source.traffic["late"].tolist() == [0, 1]
     assert unbalanced(done) == []
 
 
@@ -124,7 +124,7 @@ def test_a_frame_that_is_a_little_late_is_only_overtaken(direction: str) -> None
     late = {"channel__forward__delayed_frames": [10], "channel__forward__extra_delay_s": [0.07]}
     plain, done = simulated(scenario(**keys)), simulated(scenario(**keys, **late))
     assert done.counted("retransmissions") == plain.counted("retransmissions") == 0
-    assert done.source.state.traffic["came"].tolist() == plain.source.state.traffic["came"].tolist()
+    assert done.source.traffic["came"].tolist() == plain.source.traffic["came"].tolist()
 
 
 @pytest.mark.parametrize("model", ["ns-2", "rfc"])
@@ -193,7 +193,7 @@ def test_every_octet_may_count_at_the_end() -> None:
     web = {"workload__kind": "web-browsing", "workload__seconds": 20}
     found = [run(scenario(**web, workload__end=end), 1)["throughput_bps"] for end in ("last-complete", "cut")]
     done = simulated(scenario(**web), until_s=20)
-    came = int(done.source.state.traffic[1].came)
+    came = int(done.source.traffic[1].came)
     assert 0 < found[1] <= 8 * came / 20
     assert found[0] != found[1]
 
