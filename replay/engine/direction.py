@@ -14,6 +14,8 @@ from multitracer.replay.engine import way
 from multitracer.replay.engine.way import Way
 
 LONGEST_NS = 10**13
+MOST_DRAWN = 1 << 16
+"""Random numbers drawn at once: each time costs as much as some hundred frames, as the loop is left and entered."""
 
 
 class Channel:
@@ -60,16 +62,19 @@ class RandomErasures(Channel):
         """The way with the first numbers."""
         made.state.channel, made.state.threshold = way.RANDOM, math.ceil(self.loss_rate * way.SCALE)
         made.state.log_good_bit = math.log1p(-self.bit_error_rate)
-        return made._replace(numbers=self._numbers())
+        return made._replace(numbers=self._numbers(self.block))
 
     def go_on(self, made: Way) -> Way:
-        """The way with the numbers not used yet, and more."""
+        """The way with the numbers not used yet and more where none are left: ever more, up to MOST_DRAWN."""
+        if made.state.made - made.state.first_number < len(made.numbers):
+            return made
         left = made.numbers[int(made.state.sent - made.state.first_number) :]
         made.state.first_number = made.state.sent
-        return made._replace(numbers=np.concatenate([left, self._numbers()]))
+        more = self._numbers(max(self.block, min(2 * len(made.numbers), MOST_DRAWN)))
+        return made._replace(numbers=np.concatenate([left, more]))
 
-    def _numbers(self) -> Any:
-        return (np.asarray(self.draw(self.block)) * way.SCALE).astype(np.int64)
+    def _numbers(self, count: int) -> Any:
+        return (np.asarray(self.draw(count)) * way.SCALE).astype(np.int64)
 
 
 @dataclass(frozen=True)
