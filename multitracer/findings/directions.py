@@ -16,6 +16,7 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 
 NOT_MEASURED = -1
+"""No greatest round trip: all are then looked at."""
 
 
 class Direction(NamedTuple):
@@ -31,7 +32,7 @@ class Direction(NamedTuple):
     """How many octets it sent, each counted once."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Directions:
     """Directions as arrays named as the fields of Direction, an element each."""
 
@@ -77,12 +78,15 @@ class Directions:
     def find(self, connection: int, sender: int) -> Direction | None:
         """The direction of what one end of a connection sent, None where nothing of it was captured."""
         end = 2 * connection + sender
-        row = self._row_of_end[end] if 0 <= end < len(self._row_of_end) else -1
-        return None if row < 0 else next(self.at([row]))
+        row = self._row_of_end[end] if 0 <= end < len(self._row_of_end) and sender in (0, 1) else -1
+        return None if row < 0 else self._one(row)
+
+    def _one(self, row: int) -> Direction:
+        return Direction(*(int(getattr(self, name)[row]) for name in Direction._fields))
 
     @cached_property
     def main(self) -> Direction | None:
         """The direction with most data, None where there is none."""
         if not self.data_bytes.any():
             return None
-        return next(self.at([self.data_bytes.argmax()]))
+        return self._one(int(self.data_bytes.argmax()))

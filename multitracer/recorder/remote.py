@@ -7,18 +7,21 @@ import subprocess
 import tarfile
 import tempfile
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
 from multitracer.model.errors import MissingCapabilityError
+from multitracer.recorder.stop_signals import StopSignals
 
 FOLDER = "remote"
 """Where in the recording that of the other end is put."""
 _BEGUN = "recording on "
 _BEGIN_S = 60.0
 """The other end may ask for a password first."""
+_POLL_S = 0.1
 
 
 def script(ports: Sequence[int]) -> str:
@@ -33,8 +36,8 @@ def script(ports: Sequence[int]) -> str:
 class RemoteRecording:
     """A recording at another host, from when `with` is entered until it is left; it is then in `directory`."""
 
-    def __init__(self, host: str, ports: Sequence[int], directory: Path) -> None:
-        self._host, self._directory = host, directory
+    def __init__(self, host: str, ports: Sequence[int], directory: Path, stop: StopSignals) -> None:
+        self._host, self._directory, self._stop = host, directory, stop
         self._command = ["ssh", "--", host, script(ports)]
         self._said: list[str] = []
         self._begun = threading.Event()
@@ -53,10 +56,15 @@ class RemoteRecording:
         assert self._process.stderr is not None
         self._listener = threading.Thread(target=self._listen, args=(self._process.stderr,))
         self._listener.start()
-        self._begun.wait(_BEGIN_S)
+        end = time.monotonic() + _BEGIN_S
+        while not (self._begun.wait(_POLL_S) or self._stop.count or time.monotonic() > end):
+            pass
         if not any(_BEGUN in line for line in self._said):
+            self._process.terminate()
             self._end()
             self._archive.close()
+            if self._stop.count:
+                raise KeyboardInterrupt
             raise MissingCapabilityError(f"{self._host}: nothing is recorded there: {self._last_words()}")
         return self
 
@@ -82,8 +90,13 @@ class RemoteRecording:
         self._begun.set()  # it ended
 
     def _end(self) -> None:
+        """Have the other end end and send what it recorded; a further stop does not wait for that."""
         assert self._process.stdin is not None
         self._process.stdin.close()
+        seen = self._stop.count
+        while self._process.poll() is None and self._stop.count == seen:
+            time.sleep(_POLL_S)
+        self._process.terminate()
         self._process.wait()
         self._listener.join()
 

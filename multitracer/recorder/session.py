@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,15 +57,27 @@ class _Recorders:
 def record(wanted: Wanted, begun: Callable[[list[Missing]], None]) -> dict[str, Any]:
     """Record until the command ends, or Ctrl-C; returns what machine.json holds.
 
-    `begun` is called once all runs, with what could not be recorded. Raises MissingCapabilityError where not even
-    packets or TCP's state can be recorded, UsageError for a folder that holds something already.
+    `begun` is called once all runs, with what could not be recorded. SIGTERM and SIGHUP end the recording too, and are
+    raised again once all was written; so is Ctrl-C where the command was not started, or goes on. Raises
+    MissingCapabilityError where not even packets or TCP's state can be recorded, UsageError for a folder that holds
+    something already.
     """
     make_new(wanted.directory)
+    with StopSignals() as stop:
+        described = _recorded(wanted, begun, stop)
+        _remove_empty(wanted.directory)
+        (wanted.directory / MACHINE).write_text(json.dumps(described, indent=2) + "\n")
+    if wanted.command and described["exit"] is None:
+        signal.raise_signal(signal.SIGINT)
+    return described
+
+
+def _recorded(wanted: Wanted, begun: Callable[[list[Missing]], None], stop: StopSignals) -> dict[str, Any]:
+    """Record into files; returns under what."""
     recorders, described = _Recorders(), settings(wanted.interface)
     with ExitStack() as stack:
         if wanted.remote:
-            stack.enter_context(RemoteRecording(wanted.remote, wanted.ports, wanted.directory))
-        stop = stack.enter_context(StopSignals())
+            stack.enter_context(RemoteRecording(wanted.remote, wanted.ports, wanted.directory, stop))
         _record_packets(wanted, recorders, stack)
         _record_tcp(wanted, recorders, stack)
         if recorders.capture is None and not any(wanted.directory.iterdir()):
@@ -74,16 +87,13 @@ def record(wanted: Wanted, begun: Callable[[list[Missing]], None]) -> dict[str, 
         status = _transfer(wanted.command, stop)
         time.sleep(packet_capture.SETTLE_S)
         clocks.append(now_on_both_clocks())
-    _remove_empty(wanted.directory)
-    described |= {
+    return described | {
         "tracing": _tracing(recorders, wanted, clocks),
         "capture": _capture(recorders.capture),
         "command": list(wanted.command),
         "exit": status,
         "missing": [one._asdict() for one in recorders.missing],
     }
-    (wanted.directory / MACHINE).write_text(json.dumps(described, indent=2) + "\n")
-    return described
 
 
 def make_new(directory: Path) -> None:
@@ -140,36 +150,44 @@ def filter_of(ports: Sequence[int]) -> str:
 
 
 def _transfer(command: Sequence[str], stop: StopSignals) -> int | None:
-    """Run the command, or wait without one, until it ends or Ctrl-C; returns its exit status, None without one."""
-    while not command and not stop.count:
-        time.sleep(_POLL_S)
+    """Run the command, or wait without one, until it ends or a stop; returns its exit status.
+
+    None if it was not started, or goes on as another user's process, which this one may not end.
+    """
+    if not command:
+        while not stop.count:
+            time.sleep(_POLL_S)
     if stop.count:
         return None
     try:
         process = subprocess.Popen(command)
     except OSError:
         return NOT_STARTED
-    return _ended(process, stop)
-
-
-def _ended(process: subprocess.Popen[bytes], stop: StopSignals) -> int:
-    """The exit status of the command.
-
-    Ctrl-C in a terminal goes to the command too, which has some time to end by itself; one that was sent to this
-    process alone is passed on then. Each further one ends the command with more force.
-    """
-    _wait_for(process, stop, seen=0)
-    with suppress(subprocess.TimeoutExpired):
-        return process.wait(_GRACE_S)
-    for force in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-        process.send_signal(force)
-        _wait_for(process, stop, seen=stop.count)
+    _wait_for(process, stop, math.inf)
+    try:
+        _end(process, stop)
+    except PermissionError:
+        return None
     return process.wait()
 
 
-def _wait_for(process: subprocess.Popen[bytes], stop: StopSignals, *, seen: int) -> None:
-    """Wait until the command ends, or for a stop beyond those seen."""
-    while process.poll() is None and stop.count == seen:
+def _end(process: subprocess.Popen[bytes], stop: StopSignals) -> None:
+    """End a command that still runs after a stop, with more force after each further one.
+
+    Ctrl-C in a terminal goes to the command too, which has some time to end by itself; one that was sent to this
+    process alone is passed on then. Where the program is to end, it does not wait for further ones.
+    """
+    _wait_for(process, stop, _GRACE_S)
+    for force in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None:
+            process.send_signal(force)
+            _wait_for(process, stop, _GRACE_S if stop.ending else math.inf)
+
+
+def _wait_for(process: subprocess.Popen[bytes], stop: StopSignals, most_s: float) -> None:
+    """Wait until the command ends, for a further stop, or for so long."""
+    seen, end = stop.count, time.monotonic() + most_s
+    while process.poll() is None and stop.count == seen and time.monotonic() < end:
         time.sleep(_POLL_S)
 
 

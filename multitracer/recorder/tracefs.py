@@ -64,15 +64,19 @@ class TraceFs:
 
 
 def _mounted() -> int:
-    """Mount it where only this process can see it: opened, and detached at once, so that nothing is left behind."""
+    """Mount it where only this process can see it: opened, and detached at once, so that nothing is left behind.
+
+    Both in sessions of their own: Ctrl-C in the terminal does not end them half-way.
+    """
     with tempfile.TemporaryDirectory(prefix=PREFIX) as place:
-        done = subprocess.run(["mount", "-t", "tracefs", "tracefs", place], capture_output=True, check=False)
+        command = ["mount", "-t", "tracefs", "tracefs", place]
+        done = subprocess.run(command, capture_output=True, check=False, start_new_session=True)
         if done.returncode:
             raise PermissionError(done.stderr.decode(errors="replace").strip())
         try:
             return os.open(place, os.O_PATH | os.O_DIRECTORY)
         finally:
-            subprocess.run(["umount", "-l", place], check=True)
+            subprocess.run(["umount", "-l", place], check=True, start_new_session=True)
 
 
 def started(pid: int) -> str:

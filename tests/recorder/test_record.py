@@ -162,11 +162,7 @@ def _has_open(process: Path, file: Path) -> bool:
 
 def test_the_other_end_is_recorded_too(tmp_path: Path) -> None:
     """What ssh runs there until the transfer has ended comes back into a folder; here "there" is the same machine."""
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    _script(tools / "ssh", '[ "$1 $2" = "-- user@server" ] && exec sh -c "$3"')
-    _script(tools / "multitracer", f'shift; exec {sys.executable} -m multitracer record -i lo "$@"')
-    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+    environment = {**os.environ, "PATH": f"{fake_ssh(tmp_path)}:{os.environ['PATH']}"}
     port, directory = str(local_transfer.free_port()), tmp_path / "rec"
     arguments = ["--port", port, "--remote", "user@server", "-o", str(directory), "--", *TRANSFER, "100000", port]
     subprocess.run([*RECORD, *arguments], check=True, capture_output=True, env=environment)
@@ -174,6 +170,15 @@ def test_the_other_end_is_recorded_too(tmp_path: Path) -> None:
         assert (folder / PACKETS).stat().st_size > 1_000
         assert (folder / PROBES).exists()
     assert settings(directory / "remote")["command"] == ["cat"]
+
+
+def fake_ssh(tmp_path: Path) -> Path:
+    """A folder with an ssh that runs what it is given on this machine, on the loopback interface."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    _script(tools / "ssh", '[ "$1 $2" = "-- user@server" ] && exec sh -c "$3"')
+    _script(tools / "multitracer", f'shift; exec {sys.executable} -m multitracer record -i lo "$@"')
+    return tools
 
 
 def _script(path: Path, text: str) -> None:
@@ -205,25 +210,65 @@ def test_an_interrupt_of_the_recording_alone_ends_its_command(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
-def test_a_stop_that_arrives_as_many_signals_leaves_nothing_behind(
+def test_a_stop_that_arrives_as_many_signals_ends_the_recording_in_order(
     tracefs: TraceFs, tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
     """As when a parent with threads dies: the kernel signals for each of them, also while the recording ends."""
     with begun("-o", str(tmp_path / "rec")) as process:
-        while process.poll() is None:
+        while not (tmp_path / "rec" / MACHINE).exists() and process.poll() is None:
             process.send_signal(number)
             time.sleep(0.02)
-    assert process.returncode == status
+        assert process.wait(WAIT_S) == status
     assert not instances(tracefs, process.pid)
+    assert settings(tmp_path / "rec")["capture"]["complete"]
+
+
+DEAF = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)"
 
 
 def test_further_interrupts_end_a_command_that_ignores_the_first(tmp_path: Path) -> None:
     """Each with more force: SIGTERM follows what it ignores."""
-    deaf = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)"
-    with begun("-o", str(tmp_path / "rec"), "--", sys.executable, "-c", deaf) as process:
-        time.sleep(0.5)  # until it ignores the signal
+    with begun("-o", str(tmp_path / "rec"), "--", sys.executable, "-c", DEAF) as process:
         end = time.monotonic() + WAIT_S
         while process.poll() is None and time.monotonic() < end:
+            time.sleep(0.8)  # until it ignores the signal; later ones are further stops
             process.send_signal(signal.SIGINT)
-            time.sleep(0.5)
     assert settings(tmp_path / "rec")["exit"] == -signal.SIGTERM
+
+
+def test_one_sigterm_ends_a_command_that_ignores_interrupts(tmp_path: Path) -> None:
+    """Who sends it, as a service manager does, sends no other before it kills the recording."""
+    with begun("-o", str(tmp_path / "rec"), "--", sys.executable, "-c", DEAF) as process:
+        time.sleep(0.5)  # until it ignores the signal
+        process.terminate()
+        assert process.wait(WAIT_S) == 143
+    assert settings(tmp_path / "rec")["exit"] == -signal.SIGTERM
+
+
+def test_an_interrupt_before_the_command_is_started_ends_the_program_with_130(tracefs: TraceFs, tmp_path: Path) -> None:
+    """While the recorders begin: the command does not run, and what follows it in a shell does not either."""
+    directory = tmp_path / "rec"
+    command = [*RECORD, "-o", str(directory), "--", "touch", str(tmp_path / "run")]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        while not directory.exists():
+            time.sleep(0.005)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(WAIT_S) == 130
+    assert not (tmp_path / "run").exists()
+    assert not instances(tracefs, process.pid)
+
+
+def test_an_interrupted_recording_of_both_ends_comes_back_whole(tmp_path: Path) -> None:
+    """Signals that follow while the other end sends what it recorded are of the same stop."""
+    environment = {**os.environ, "PATH": f"{fake_ssh(tmp_path)}:{os.environ['PATH']}"}
+    directory = tmp_path / "rec"
+    command = [*RECORD, "--remote", "user@server", "-o", str(directory)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr
+        assert "recording on lo" in process.stderr.readline()
+        for _ in range(5):
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.05)
+        assert process.wait(WAIT_S) == 143
+    assert settings(directory)["exit"] is None
+    assert settings(directory / "remote")["command"] == ["cat"]
