@@ -8,6 +8,7 @@ processes, network namespaces, interfaces, trace instances, temporary files or s
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
@@ -196,5 +197,8 @@ def main(runs: int, seed: int) -> int:
 
 
 if __name__ == "__main__":
-    given = [int(one) for one in sys.argv[1:]]
-    sys.exit(bool(main(*(given + [60, 1][len(given) :]))))
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("runs", type=int, nargs="?", default=60)
+    arguments.add_argument("seed", type=int, nargs="?", default=1)
+    given = arguments.parse_args()
+    sys.exit(bool(main(given.runs, given.seed)))
