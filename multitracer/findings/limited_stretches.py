@@ -90,7 +90,6 @@ class Doubts(NamedTuple):
 
 
 _SENDERS = np.array(["client", "server"], dtype=object)
-_TIMES = "in {} stretches ".format
 _RECORDS_LOST = "undecided", "undecided, because the capture lost records here"
 
 
@@ -120,7 +119,7 @@ def _said(found: Limited, whats: Iterable[str], doubts: Doubts | None) -> tuple[
     """The verdicts, and the sentences that say why."""
     costs = (column.tolist() for column in (found.pieces, found.cost_ns / 1e9, found.cost_ns / found.rtt_ns))
     becauses = [
-        f"{what}: {_TIMES(pieces) if pieces > 1 else ''}it cost {seconds:.2f} s ({trips:.1f} round trips)"
+        f"{what}: {f'in {pieces} stretches ' if pieces > 1 else ''}it cost {seconds:.2f} s ({trips:.1f} round trips)"
         for what, pieces, seconds, trips in zip(whats, *costs, strict=False)
     ]
     verdicts, reasons = doubts or Doubts([""] * len(becauses), [""] * len(becauses))
