@@ -191,12 +191,17 @@ def test_a_finding_turns_the_panels_to_the_direction_it_is_about(opened: Opened,
         assert page.locator("#mt-details article:not([hidden])").count() == 1
 
 
+def search_both_ways(opened: Opened, text: str) -> None:
+    """Search a text that is in both directions; typed at once, as a part of it has hits of its own for a moment."""
+    opened.page.keyboard.press("/")
+    opened.page.locator("#mt-search").fill(text)
+    opened.until("document.querySelectorAll('#mt-hits .sort').length === 2")
+
+
 def test_a_hit_in_the_other_direction_turns_the_panels(opened: Opened, two_way_report: Path) -> None:
     """Both directions are searched, the one that is shown first."""
     page = opened.open(two_way_report)
-    page.keyboard.press("/")
-    page.keyboard.type("byte 3600")
-    opened.until("document.querySelectorAll('#mt-hits .sort').length === 2")
+    search_both_ways(opened, "byte 3600")
     assert page.locator("#mt-hits .sort").all_inner_texts() == [
         "Segments that hold this byte", "Segments that hold this byte, the other direction",
     ]  # fmt: skip
@@ -229,9 +234,7 @@ def test_what_was_lost_in_a_part_is_counted_again_with_the_fates(opened: Opened,
 def test_the_fate_of_what_was_chosen_is_told_once_it_is_known(opened: Opened, two_way_report: Path) -> None:
     """Of a hit in the other direction, which is chosen before its fate is decoded."""
     page = opened.open(two_way_report)
-    page.keyboard.press("/")
-    page.keyboard.type("byte 3600")
-    opened.until("document.querySelectorAll('#mt-hits .sort').length === 2")
+    search_both_ways(opened, "byte 3600")
     page.locator("#mt-hits [role=option]").last.click()
     opened.until(f"{FATES} === '0 reverse'")
     assert "It was delivered" in page.locator("#mt-chosen").inner_text()
