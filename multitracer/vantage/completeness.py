@@ -28,14 +28,14 @@ def lost_records(segments: pd.DataFrame, connections: int, points: int) -> list[
     above, below = (np.empty((len(segments), 3), dtype=np.int64) for _ in range(2))  # unwritten pages take no memory
     counts = np.zeros(2, dtype=np.int64)
     find_gaps(*columns, points, top, acknowledged, above, below, counts)
-    gaps, later = above[: counts[0]], below[: counts[1]]
-    lost = [0] * points
-    for stream in np.unique(gaps[:, 0]).tolist():
-        mine = gaps[gaps[:, 0] == stream]
-        mine = mine[mine[:, 2] <= acknowledged[stream // points]]
-        filled = later[later[:, 0] == stream]
-        lost[stream % points] += sum(not _covered(first, end, filled) for _, first, end in mine.tolist())
-    return lost
+    lost = np.zeros(points, dtype=np.int64)
+    count_gaps(_in_order(above[: counts[0]]), _in_order(below[: counts[1]]), acknowledged, lost)
+    return [int(count) for count in lost]
+
+
+def _in_order(spans: Any) -> Any:
+    """Rows of (stream, from, to) in the order of their streams, and within one of where they begin."""
+    return spans[np.lexsort((spans[:, 1], spans[:, 0]))]
 
 
 @kernel
@@ -67,11 +67,21 @@ def find_gaps(
         top[stream] = max(top[stream], end)
 
 
-def _covered(first: int, end: int, filled: Any) -> bool:
-    """Whether all octets first..end-1 came later."""
-    within = filled[(filled[:, 1] < end) & (filled[:, 2] > first)]
-    for _, start, stop in within[np.argsort(within[:, 1], kind="stable")].tolist():
-        if start > first:
-            return False
-        first = max(first, stop)
-    return first >= end
+@kernel
+def count_gaps(gaps: Any, later: Any, acknowledged: Any, lost: Any) -> None:
+    """Count per point the gaps, acknowledged to their ends, of which some octet did not come later either.
+
+    Gaps and what came later are in order: one pass over both finds how far each gap is filled.
+    """
+    at, stream, filled = 0, np.int64(_NONE), np.int64(_NONE)
+    for row in range(len(gaps)):
+        first, end = gaps[row, 1], gaps[row, 2]
+        if gaps[row, 0] != stream:
+            stream, filled = gaps[row, 0], np.int64(_NONE)
+            while at < len(later) and later[at, 0] < stream:
+                at += 1
+        while at < len(later) and later[at, 0] == stream and later[at, 1] <= max(first, filled) and filled < end:
+            filled = max(filled, later[at, 2])
+            at += 1
+        if end <= acknowledged[stream // len(lost)] and filled < end:
+            lost[stream % len(lost)] += 1

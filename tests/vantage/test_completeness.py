@@ -80,3 +80,27 @@ def test_gaps_are_found_whatever_order_the_rest_comes_in(order: list[int]) -> No
     held = {0, *order}
     has_gap = any(n not in held for n in range(max(order)))
     assert (lost_records(capture([*rows, acknowledge(1001)]), 1, 1)[0] > 0) == has_gap
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 9), st.integers(1, 3)), max_size=40),
+    st.lists(st.integers(1, 13), min_size=3, max_size=3),
+)
+def test_each_connection_at_each_point_is_counted_for_itself(
+    sent: list[tuple[int, int, int, int]], acknowledged: list[int]
+) -> None:
+    """A gap counts if it was acknowledged to its end, and some octet of it is in no segment of its stream."""
+    rows = [data(first, octets, point) for _, point, first, octets in sent]
+    table = capture([*rows, *(acknowledge(number) for number in acknowledged)])
+    table["connection"] = [*(connection for connection, *_ in sent), 0, 1, 2]
+    held: dict[tuple[int, int], set[int]] = {}
+    gaps: list[tuple[int, int, range]] = []
+    for connection, point, first, octets in sent:
+        known = held.setdefault((connection, point), set())
+        if known and first > max(known) + 1:
+            gaps.append((connection, point, range(max(known) + 1, first)))
+        known.update(range(first, first + octets))
+    lost = [0, 0]
+    for connection, point, gap in gaps:
+        lost[point] += gap.stop <= acknowledged[connection] and not set(gap) <= held[connection, point]
+    assert lost_records(table, 3, 2) == lost
