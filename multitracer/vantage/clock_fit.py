@@ -30,6 +30,10 @@ _LONE_PACKET_JITTERS = 3.0
 """A single packet is assumed to be at most this many times the usual jitter above the floor."""
 _LARGEST_DRIFT = 500e-6
 """Largest frequency error of a usable clock: the tolerance that NTP corrects (RFC 5905)."""
+_SLOWEST_BYTE_NS = 1e6
+"""The serialisation time of a byte at 8 kbit/s."""
+_LONGEST_BURST = 1024
+"""Packets that are looked at together, at most."""
 _HOST_NS = 50_000.0
 """Bound of the varying delay between the wire and the time stamp in a host."""
 _LEAST_SIZE_RATIO = 1.5
@@ -196,11 +200,11 @@ def floor(packets: OneWayDelays, jitter: float) -> Floor:
     sizes, inverse = np.unique(packets.size, return_inverse=True)
     floors = np.full(len(sizes), np.inf)
     np.minimum.at(floors, inverse, packets.delay_ns)
-    highest = _dispersion(packets) if sizes[-1] > 0 else 0.0
     narrow = sizes[-1] < 2 * sizes[0]
     middle = (sizes[0] + sizes[-1]) / 2
     small = (packets.size <= middle) | narrow
     error = _floor_error(packets.select(small), 1, jitter)
+    highest = _dispersion(packets, error) if sizes[-1] > 0 else 0.0
     if sizes[-1] <= _LEAST_SIZE_RATIO * sizes[0]:
         return Floor(sizes, floors, highest / 2, 0.0, highest, error, np.inf)
     left, right = bridge(sizes, floors, middle)
@@ -241,17 +245,26 @@ def _jitter(packets: OneWayDelays) -> float:
     return float(np.median(delays) - delays.min()) if len(delays) > 2 else np.inf
 
 
-def _dispersion(packets: OneWayDelays) -> float:
-    """Upper bound of the serialisation time of a byte (ns): a link sends packets no closer than this.
+def _dispersion(packets: OneWayDelays, error: float) -> float:
+    """Upper bound of the serialisation time of a byte (ns), by what the link sent of all bursts of packets.
 
-    With fewer than three packets, 1 ms per byte, as at 8 kbit/s.
+    When the last packet of a burst arrives, the link has sent all their bytes since the first one was offered, less
+    the propagation: however it held them up, and let them go at once. The fastest packet has the propagation and its
+    own bytes, up to `error` (ns) too much. With fewer than three packets 1 ms per byte, as at 8 kbit/s.
     """
     if len(packets.time_s) < 3:
-        return 1e6
-    order = np.argsort(packets.arrived_s, kind="stable")
-    gaps = np.diff(packets.arrived_s[order]) * 1e9
-    rates = gaps[gaps > 0] / packets.size[order][1:][gaps > 0]
-    return float(np.quantile(rates, 0.25)) if len(rates) else 1e6
+        return _SLOWEST_BYTE_NS
+    fastest, largest = int(np.argmin(packets.delay_ns)), packets.size.max()
+    order = np.argsort(packets.time_s, kind="stable")
+    sent, sizes = packets.time_s[order] * 1e9, np.cumsum(np.r_[0.0, packets.size[order]])
+    latest, length, bound = sent + packets.delay_ns[order], 1, _SLOWEST_BYTE_NS
+    while 2 * length <= min(len(sent), _LONGEST_BURST):
+        latest, length = np.maximum(latest[:-length], latest[length:]), 2 * length
+        bytes_sent = sizes[length:] - sizes[:-length] - packets.size[fastest]
+        took = latest - sent[: len(latest)] - packets.delay_ns[fastest] + error
+        enough = bytes_sent >= largest  # fewer may be told apart by what fills up a frame
+        bound = min(bound, float((took[enough] / bytes_sent[enough]).min(initial=bound)))
+    return bound
 
 
 def _interval_minima(packets: OneWayDelays, above: Floats) -> Floats:

@@ -52,3 +52,20 @@ def test_few_packets_of_similar_sizes_do_not_deny_the_serialisation(small: int, 
     sent = [300 * MS * number for number in range(5)]
     found = floor(through_link([small, *[SEGMENT] * 4], sent, [held_ms * MS, 0.0, 0.0, 0.0, 0.0], 0.0), 0.0)
     assert found.least_byte_ns <= BYTE_NS <= found.most_byte_ns
+
+
+@given(seed=st.integers(0, 1000), share=st.floats(0.2, 0.7), offset_ms=st.integers(-2000, 2000))
+def test_what_a_link_holds_up_and_lets_go_at_once_does_not_make_it_faster(
+    seed: int, share: float, offset_ms: int
+) -> None:
+    """A link that delivers in order and repeats a lost frame delivers all that waited behind it in one instant."""
+    draw = np.random.default_rng(seed)
+    sent = np.cumsum(np.where(draw.random(120) < 0.8, 130 * MS, 2000 * MS)).tolist()
+    repeated = np.where(draw.random(120) < share, 1500 * MS, 0.0).tolist()
+    free = through_link([SYN, *[SEGMENT] * 119], sent, [2000 * MS, *repeated[1:]], offset_ms * MS)
+    came = np.array(list(accumulate(free.time_s * 1e9 + free.delay_ns, lambda last, time: max(time, last + MS / 5))))
+    forward = OneWayDelays(free.time_s, came - free.time_s * 1e9, free.size, came / 1e9, free.far_row)
+    reverse = through_link([ACK] * 120, came.tolist(), (MS * draw.random(120)).tolist(), -offset_ms * MS)
+    found = fit(forward, reverse)
+    assert found is not None
+    assert abs(found.offset_ns + found.rate * sent[60] - offset_ms * MS) <= found.error_ns
