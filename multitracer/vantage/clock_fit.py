@@ -48,20 +48,20 @@ class OneWayDelays:
     """Packets in one direction: arrays of shape (packets,).
 
     `time_s` is when the near point recorded each (s), `delay_ns` its delay between the clocks (ns), `size`
-    its size (bytes). `arrived_s` is when it arrived, by the receiving point's clock, from any origin;
-    `far_row` is the far point's recording order over both directions.
+    its size (bytes). `far_row` is the far point's recording order over both directions. `is_reverse` says that they
+    came to the near point, so that `time_s` is when they arrived.
     """
 
     time_s: Floats
     delay_ns: Floats
     size: Floats
-    arrived_s: Floats
     far_row: Ints
+    is_reverse: bool
 
     def select(self, rows: npt.NDArray[np.bool_]) -> OneWayDelays:
         """The packets in a mask."""
         return OneWayDelays(
-            self.time_s[rows], self.delay_ns[rows], self.size[rows], self.arrived_s[rows], self.far_row[rows]
+            self.time_s[rows], self.delay_ns[rows], self.size[rows], self.far_row[rows], self.is_reverse
         )
 
 
@@ -255,8 +255,9 @@ def _dispersion(packets: OneWayDelays, error: float) -> float:
     if len(packets.time_s) < 3:
         return _SLOWEST_BYTE_NS
     fastest, largest = int(np.argmin(packets.delay_ns)), packets.size.max()
-    order = np.argsort(packets.time_s, kind="stable")
-    sent, sizes = packets.time_s[order] * 1e9, np.cumsum(np.r_[0.0, packets.size[order]])
+    sent = packets.time_s * 1e9 - (packets.delay_ns if packets.is_reverse else 0.0)
+    order = np.argsort(sent, kind="stable")
+    sent, sizes = sent[order], np.cumsum(np.r_[0.0, packets.size[order]])
     latest, length, bound = sent + packets.delay_ns[order], 1, _SLOWEST_BYTE_NS
     while 2 * length <= min(len(sent), _LONGEST_BURST):
         latest, length = np.maximum(latest[:-length], latest[length:]), 2 * length

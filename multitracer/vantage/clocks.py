@@ -263,13 +263,8 @@ def _one_way_delays(
     near = (near_ns - start) / 1e9
     difference = (far_ns - near_ns - base).astype(np.float64)
     size = wire_bytes.astype(np.float64)
-    arrived = near + difference / 1e9
-    forward = OneWayDelays(
-        near[is_forward], difference[is_forward], size[is_forward], arrived[is_forward], far_row[is_forward]
-    )
-    reverse = OneWayDelays(
-        near[~is_forward], -difference[~is_forward], size[~is_forward], near[~is_forward], far_row[~is_forward]
-    )
+    forward = OneWayDelays(near[is_forward], difference[is_forward], size[is_forward], far_row[is_forward], False)
+    reverse = OneWayDelays(near[~is_forward], -difference[~is_forward], size[~is_forward], far_row[~is_forward], True)
     return start, base, forward, reverse
 
 
