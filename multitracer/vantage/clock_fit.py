@@ -246,11 +246,11 @@ def _jitter(packets: OneWayDelays) -> float:
 
 
 def _dispersion(packets: OneWayDelays, error: float) -> float:
-    """Upper bound of the serialisation time of a byte (ns), by what the link sent of all bursts of packets.
+    """Upper bound of the serialisation time of a byte (ns): the least that any burst of packets allows.
 
     When the last packet of a burst arrives, the link has sent all their bytes since the first one was offered, less
-    the propagation: however it held them up, and let them go at once. The fastest packet has the propagation and its
-    own bytes, up to `error` (ns) too much. With fewer than three packets 1 ms per byte, as at 8 kbit/s.
+    the propagation; that holds also where it delivered them late and at once. The fastest packet's delay stands for
+    propagation and its own bytes; it may be up to `error` (ns) too long. With fewer than three packets 1 ms per byte.
     """
     if len(packets.time_s) < 3:
         return _SLOWEST_BYTE_NS
@@ -263,7 +263,7 @@ def _dispersion(packets: OneWayDelays, error: float) -> float:
         latest, length = np.maximum(latest[:-length], latest[length:]), 2 * length
         bytes_sent = sizes[length:] - sizes[:-length] - packets.size[fastest]
         took = latest - sent[: len(latest)] - packets.delay_ns[fastest] + error
-        enough = bytes_sent >= largest  # fewer may be told apart by what fills up a frame
+        enough = bytes_sent >= largest  # a few bytes more may fit into the frames of the fastest packet
         bound = min(bound, float((took[enough] / bytes_sent[enough]).min(initial=bound)))
     return bound
 
