@@ -1,4 +1,7 @@
-"""Being on time: before other processes, in memory, and without looking for garbage, where the system allows it."""
+"""Being on time: before other processes, on processors that stay awake, in memory, and without looking for garbage.
+
+All where the system allows it.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,19 @@ import ctypes
 import gc
 import os
 import resource
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 PRIORITY = 10
 """Among SCHED_FIFO's 1 to 99: above all ordinary processes, below the kernel's own."""
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
 """linux/mman.h: all that is mapped, and what will be, each page from when it is first used."""
+IDLE_LATENCY = Path("/dev/cpu_dma_latency")
+"""Holds processors to the wake-up time, in us, that is written to it, for as long as it is open (Linux,
+Documentation/power/pm_qos_interface). With 0 they poll while they are idle: asleep, a virtual one has to wait until its
+host runs it again, often for milliseconds."""
 
 
 @contextmanager
@@ -22,9 +31,15 @@ def on_time(*, first: bool) -> Iterator[dict[str, bool]]:
     gc.freeze()
     gc.disable()
     before = os.sched_getscheduler(0), os.sched_getparam(0)
+    awake = _keep_awake() if first else None
     try:
-        yield {"realtime": first and _is_first(), "memory_locked": first and _is_locked()}
+        yield {
+            "realtime": first and _is_first(), "memory_locked": first and _is_locked(),
+            "processors_awake": awake is not None,
+        }  # fmt: skip
     finally:
+        if awake is not None:
+            os.close(awake)
         _libc().munlockall()
         with suppress(OSError):
             os.sched_setscheduler(0, *before)
@@ -39,6 +54,16 @@ def _is_first() -> bool:
     except OSError:
         return False
     return True
+
+
+def _keep_awake() -> int | None:
+    """Keep all processors from sleeping until the descriptor is closed; None if that is not allowed."""
+    try:
+        held = os.open(IDLE_LATENCY, os.O_WRONLY)
+    except OSError:
+        return None
+    os.write(held, struct.pack("=i", 0))
+    return held
 
 
 def _is_locked() -> bool:

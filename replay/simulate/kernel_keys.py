@@ -51,7 +51,8 @@ EMULATE: tuple[Key, ...] = (
           1, least=1, most=64),
     whole("emulate.port", "Of the host that connections are opened to. Tracepoints see all hosts of a machine: pairs "
           "have this port and those above it.", 5001, least=1, most=9935),
-    flag("emulate.realtime", "Be woken before all other processes (SCHED_FIFO), where the system allows it.", True),
+    flag("emulate.realtime", "Be woken before all other processes (SCHED_FIFO), and keep processors "
+         "from sleeping, where the system allows it.", True),
     number("emulate.max_lateness_percent", "99 % of slots may be late by so much of a slot, for a run to be trusted.",
            10.0, most=1000),
 )  # fmt: skip

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from multitracer.replay.emulate.realtime import on_time
+from multitracer.replay.emulate import realtime
+from multitracer.replay.emulate.realtime import IDLE_LATENCY, on_time
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's schedulers")
 
@@ -20,24 +21,31 @@ def is_locked() -> bool:
     return next(line for line in lines if line.startswith("VmLck")).split()[1] != "0"
 
 
+def keeps_awake() -> bool:
+    """Whether this process holds processors to a wake-up time."""
+    return str(IDLE_LATENCY) in [os.path.realpath(link) for link in Path("/proc/self/fd").iterdir()]
+
+
 def test_what_is_told_holds_until_the_end() -> None:
-    """The scheduler and memory are as told, garbage is not looked for; then all is as before."""
+    """The scheduler, memory and processors are as told, garbage is not looked for; then all is as before."""
     before = os.sched_getscheduler(0)
     with on_time(first=True) as allowed:
         assert (os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK == os.SCHED_FIFO) == allowed["realtime"]
         assert is_locked() == allowed["memory_locked"]
+        assert keeps_awake() == allowed["processors_awake"] == os.access(IDLE_LATENCY, os.W_OK)
         assert not gc.isenabled()
-    assert (os.sched_getscheduler(0), is_locked(), gc.isenabled()) == (before, False, True)
+    assert (os.sched_getscheduler(0), is_locked(), keeps_awake(), gc.isenabled()) == (before, False, False, True)
 
 
 def test_nothing_is_taken_where_it_is_not_asked_for() -> None:
     """And that is told, too."""
     with on_time(first=False) as allowed:
-        assert allowed == {"realtime": False, "memory_locked": False}
+        assert allowed == {"realtime": False, "memory_locked": False, "processors_awake": False}
+        assert not keeps_awake()
         assert os.sched_getscheduler(0) == os.SCHED_OTHER
 
 
-def test_what_is_not_allowed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_allowed_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As of an ordinary user with a limit of locked memory."""
 
     def refuse(*_: object) -> None:
@@ -46,5 +54,6 @@ def test_what_is_not_allowed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_setscheduler", refuse)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr("resource.getrlimit", lambda _: (65_536, 65_536))
+    monkeypatch.setattr(realtime, "IDLE_LATENCY", tmp_path / "none")
     with on_time(first=True) as allowed:
-        assert allowed == {"realtime": False, "memory_locked": False}
+        assert allowed == {"realtime": False, "memory_locked": False, "processors_awake": False}
