@@ -31,6 +31,9 @@ MOST_PACKETS = 1 << 20
 """That can be offered in a run: their offers take 40 octets each."""
 LOG_ROWS = 1 << 16
 """Of what happens between two turns of the loop."""
+KEPT_ROWS = 1 << 10
+"""The engine's log moves to the kept one after so many rows: moving it at every turn takes a third of the turn, moving
+many more at once makes a slot late."""
 LEDGER = 1 << 12
 SERIALISED_STEP_NS = SCHEDULED_NS = 1_000_000
 """How often a link without slots is looked after, and the slots of schedules."""
@@ -39,7 +42,8 @@ POLL_NS = 400_000
 SHORT_SLOT_NS = 10_000_000
 LARGEST_PACKET = 65_535
 PACKETS_A_TURN = 64
-_OF_PACKETS = (notes.OFFERED, notes.REFUSED, notes.LOST, notes.DELIVERED)
+_OF_PACKETS = np.isin(np.arange(notes.OWN + 1), (notes.OFFERED, notes.REFUSED, notes.LOST, notes.DELIVERED))
+"""Of each event, whether it says what becomes of a packet; the last stands for all of a protocol's own."""
 
 SLOT = numbers("due_ns late_ns batch")
 """When a slot was due, by how much later it was done, and the number of those that were done together."""
@@ -99,7 +103,7 @@ class RealTimeLink:
         made = source()
         offers = table(MOST_PACKETS, OFFER)
         offers["time_ns"] = NEVER
-        self._offered, self._made = 0, Source(made.state, offers, made.windows)
+        self._offered, self._heard, self._made = 0, 0, Source(made.state, offers, made.windows)
         self.engine = Engine(
             self.protocol, self.parameters, *self.radio, self._made, Keep(log=LOG_ROWS, sdus=1, ledger=LEDGER)
         )
@@ -129,6 +133,7 @@ class RealTimeLink:
                 self._wait(selector, due)
                 due = self._turn(due, batch)
                 self._fill()
+            self._keep_log()
 
     def _now(self) -> int:
         return time.monotonic_ns() - self.start_mono_ns
@@ -175,12 +180,23 @@ class RealTimeLink:
             for slot in slots:
                 self._run_slot(slot)
         self.engine.run(now)
-        log = self.engine.log
-        if len(log.rows):
-            self.log.append(log)
-            self._deliver(log.rows)
-            self.engine.clear()
+        self._hear()
         return slots[-1]
+
+    def _hear(self) -> None:
+        """Read what the log has that was not read yet."""
+        rows = self.engine.log.rows
+        if len(rows) > self._heard:
+            self._deliver(rows[self._heard :])
+            self._heard = len(rows)
+        if len(rows) > KEPT_ROWS:
+            self._keep_log()
+
+    def _keep_log(self) -> None:
+        """Put the engine's log to the one that is kept, and begin a new one."""
+        self.log.append(self.engine.log)
+        self.engine.clear()
+        self._heard = 0
 
     def _run_slot(self, slot: int) -> None:
         """Let everything happen up to a slot, which carries as many frames as the schedules say."""
@@ -191,7 +207,7 @@ class RealTimeLink:
 
     def _deliver(self, rows: Any) -> None:
         """Note what became of packets, and hand over those that came."""
-        of_packets = np.isin(rows["event"], _OF_PACKETS)
+        of_packets = _OF_PACKETS[np.minimum(rows["event"], notes.OWN)]
         for time_ns, side, event, _, number, _ in rows[of_packets].tolist():
             self._note(time_ns, side, event, number)
 
