@@ -40,7 +40,7 @@ _TOKENS = re.compile(r"(?:.*\s)?(?:rto:[\d.]+|cwnd:\d+)(?:\s|\Z)", re.ASCII)
 _TOKEN = re.compile(r"(?<!\S)(\w+):([\d.]+)(?:/([\d.]+))?(?=\s|\Z)", re.ASCII)
 _NAMED = re.compile(r"(?<!\S)(cwnd|mss|rcv_wnd|rto|rtt|snd_wnd|ssthresh):", re.ASCII)
 _CLOCK = re.compile(r"(?<!\S)(busy|rwnd_limited|sndbuf_limited):(\d+)ms(?:\([\d.]+%\))?(?=\s|\Z)", re.ASCII)
-_QUIET = ("LISTEN", "TIME-WAIT", "UNCONN")
+_QUIET = ("LISTEN", "TIME-WAIT")
 
 
 def sniff(head: bytes) -> bool:
@@ -105,7 +105,8 @@ class _Sample:
     def open(self, match: re.Match[str]) -> None:
         """Begin a socket; one in a state without a window is only counted."""
         self._socket = None
-        if match[1] in _QUIET:
+        # UNCONN with a peer is a socket that has just ended (ss --events).
+        if match[1] in _QUIET or (match[1] == "UNCONN" and match[3].endswith(":*")):
             kind = f"sockets in {match[1]}"
             self.counts[kind] = self.counts.get(kind, 0) + 1
         else:

@@ -12,6 +12,7 @@ import click
 from multitracer.commands.messages import quiet, say, verbosity_options
 from multitracer.commands.parameters import Whole
 from multitracer.model.errors import UsageError
+from multitracer.recorder.tracefs import BUFFER_MB
 
 if TYPE_CHECKING:
     from multitracer.recorder.needs import Missing
@@ -28,6 +29,7 @@ Examples:
 ANALYSIS = "analysis"
 """The folder in the recording that takes its analysis."""
 MOST_PORT = 65_535
+MOST_BUFFER_MB = 1024
 
 
 @click.command("record", epilog=EXAMPLES, context_settings={"ignore_unknown_options": False})
@@ -39,6 +41,9 @@ MOST_PORT = 65_535
               help="Record at the other end too, over ssh; multitracer has to be installed there.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="A new folder for the recording.  [default: recording-DATE-TIME]")  # fmt: skip
+@click.option("--buffer", "buffer_mb", metavar="MB", type=Whole(1, MOST_BUFFER_MB), default=BUFFER_MB,
+              show_default=True,
+              help="Each of the kernel's buffers, of packets and of TCP's events on each processor.")  # fmt: skip
 @click.option("--no-analyze", is_flag=True, help="Only record.")
 @click.option("--check", is_flag=True, help="Record nothing; say what could not be recorded here, and what would help.")
 @click.option("--json", "as_json", is_flag=True, help="With --check: as JSON.")
@@ -72,7 +77,9 @@ def command(
         if not quiet():
             say(f"recording on {chosen} into {directory}" + ("" if command_line else "; Ctrl-C ends it"))
 
-    described = record(Wanted(directory, chosen, options["ports"], command_line, options["remote"]), begun)
+    described = record(
+        Wanted(directory, chosen, options["ports"], command_line, options["remote"], options["buffer_mb"]), begun
+    )
     _tell_end(described, directory)
     if not options["no_analyze"]:
         _analyze(directory)

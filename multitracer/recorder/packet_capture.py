@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import IO
 
 from multitracer.model.errors import MissingCapabilityError
+from multitracer.recorder.tracefs import BUFFER_MB
 
 SNAPLEN = 128
 """Octets kept of each packet: the headers of IPv6 with extensions and of TCP with all its options, and little more."""
-BUFFER_MB = 16
 _BEGIN_S = 5.0
 SETTLE_S = 1.2
 """Packets wait up to 1 s in the kernel's buffer for the tool to take them: so long it has to go on after the last."""
@@ -39,15 +39,17 @@ def _keeps_its_groups() -> bool:
         return False
 
 
-def command(name: str, interface: str, ports: Sequence[int], path: Path) -> list[str]:
+def command(
+    name: str, interface: str, ports: Sequence[int], path: Path, buffer_mb: int = BUFFER_MB
+) -> list[str]:  # fmt: skip
     """The command that captures to standard output (tcpdump) or to `path` (dumpcap), which may not write to a pipe."""
     chosen = " or ".join(f"port {port}" for port in ports)
     wanted = f"tcp and ({chosen})" if ports else "tcp"
     if name == "tcpdump":
         # As another user it would no longer end with this process; it dissects nothing while it writes.
         stays = ["-Z", "root"] if os.geteuid() == 0 else []
-        return [name, *stays, "-i", interface, "-s", str(SNAPLEN), "-B", str(1024 * BUFFER_MB), "-w", "-", wanted]
-    buffer = ["-B", str(BUFFER_MB)]
+        return [name, *stays, "-i", interface, "-s", str(SNAPLEN), "-B", str(1024 * buffer_mb), "-w", "-", wanted]
+    buffer = ["-B", str(buffer_mb)]
     return [name, "-q", "-P", "-i", interface, "-s", str(SNAPLEN), *buffer, "-f", wanted, "-w", str(path)]
 
 
@@ -59,13 +61,13 @@ def ending_with_this_process(started: Sequence[str]) -> list[str]:
 class PacketCapture:
     """A capture into a file, from when `with` is entered until it is left."""
 
-    def __init__(self, interface: str, ports: Sequence[int], path: Path) -> None:
+    def __init__(self, interface: str, ports: Sequence[int], path: Path, buffer_mb: int = BUFFER_MB) -> None:
         self.tool = tool() or ""
         self.dropped: int | None = None
         """Packets that the kernel had no room for, known at the end; None where the tool does not say."""
         self.complete = True
         """It went on until it was to end."""
-        self._command = ending_with_this_process(command(self.tool, interface, ports, path))
+        self._command = ending_with_this_process(command(self.tool, interface, ports, path, buffer_mb))
         self._path = path
         self._said: list[str] = []
         self._begun = threading.Event()

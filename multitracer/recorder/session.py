@@ -21,7 +21,7 @@ from multitracer.recorder.remote import RemoteRecording
 from multitracer.recorder.settings import settings
 from multitracer.recorder.socket_samples import SocketSamples
 from multitracer.recorder.stop_signals import StopSignals
-from multitracer.recorder.tracefs import CLOCK, Instance, TraceFs, now_on_both_clocks
+from multitracer.recorder.tracefs import BUFFER_MB, CLOCK, Instance, TraceFs, now_on_both_clocks
 
 PACKETS, PROBES, RETRANSMISSIONS = "snd.pcap", "tcp_probe.txt", "retransmit.txt"
 SS, MACHINE = "ss.txt", "machine.json"
@@ -43,6 +43,8 @@ class Wanted:
     """What makes the transfer; empty to record until Ctrl-C."""
     remote: str = ""
     """The host of the other end, as ssh takes it, to record there too; empty for none."""
+    buffer_mb: int = BUFFER_MB
+    """Of each of the kernel's buffers here: of packets, and of an event on each processor."""
 
 
 @dataclass
@@ -115,7 +117,7 @@ def _record_packets(wanted: Wanted, recorders: _Recorders, stack: ExitStack) -> 
     recorders.missing += lacks
     if not lacks:
         path = wanted.directory / PACKETS
-        recorders.capture = stack.enter_context(PacketCapture(wanted.interface, wanted.ports, path))
+        recorders.capture = stack.enter_context(PacketCapture(wanted.interface, wanted.ports, path, wanted.buffer_mb))
 
 
 def _record_tcp(wanted: Wanted, recorders: _Recorders, stack: ExitStack) -> None:
@@ -137,7 +139,7 @@ def _trace(tracefs: TraceFs, wanted: Wanted, recorders: _Recorders, stack: ExitS
     """Record both events, each in an instance and a file of its own."""
     for event, name in FILES.items():
         file = stack.enter_context((wanted.directory / name).open("wb"))
-        instance = stack.enter_context(Instance(tracefs, event.replace("/", "_"), file))
+        instance = stack.enter_context(Instance(tracefs, event.replace("/", "_"), file, wanted.buffer_mb))
         if event == RETRANSMIT_EVENT and tracefs.has_event(STATE_EVENT):
             instance.record(STATE_EVENT, filter_of(wanted.ports))
         instance.record(event, filter_of(wanted.ports), stacks=event == RETRANSMIT_EVENT)

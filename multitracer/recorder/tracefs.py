@@ -20,8 +20,9 @@ from typing import BinaryIO
 PREFIX = "multitracer"
 CLOCK = "mono"
 """CLOCK_MONOTONIC, which other recordings of this machine can be tied to."""
-BUFFER_KB = 16_384
-"""Of each processor: some 80,000 events of tcp_probe, far more than come between two readings."""
+BUFFER_MB = 16
+"""Of each processor: some 80,000 events of tcp_probe, far more than come between two readings. While the kernel finds
+the memory, nothing else may run on that processor (most kernels), 1 to 4 ms for each MB."""
 _USUAL_PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 _NAME = re.compile(rf"{PREFIX}-(\d+)-(\d+)-\w+\Z")
 _STATISTIC = re.compile(r"(?:overrun|dropped events): (\d+)")
@@ -91,11 +92,11 @@ def started(pid: int) -> str:
 class Instance:
     """A ring buffer of its own, whose events a thread writes to a file; to be used in a `with` statement."""
 
-    def __init__(self, tracefs: TraceFs, name: str, file: BinaryIO) -> None:
+    def __init__(self, tracefs: TraceFs, name: str, file: BinaryIO, buffer_mb: int = BUFFER_MB) -> None:
         self.lost_events = 0
         """Those that the kernel had no room for, known at the end."""
         self._folder = tracefs.path(f"instances/{PREFIX}-{os.getpid()}-{started(os.getpid())}-{name}")
-        self._file = file
+        self._file, self._buffer_kb = file, 1024 * buffer_mb
         self._ended = threading.Event()
         self._reader = threading.Thread(target=self._copy, name=f"trace of {name}")
 
@@ -103,7 +104,7 @@ class Instance:
         self._folder.mkdir()
         try:
             self._write("trace_clock", CLOCK)
-            self._write("buffer_size_kb", str(BUFFER_KB))
+            self._write("buffer_size_kb", str(self._buffer_kb))
         except OSError:
             self._folder.rmdir()
             raise

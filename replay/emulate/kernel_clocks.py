@@ -1,9 +1,10 @@
-"""The kernel's own clocks of a host's sockets (tcp_info's busy, rwnd_limited, sndbuf_limited), sampled as it sends."""
+"""The kernel's own clocks of a host's sockets (tcp_info's busy, rwnd_limited, sndbuf_limited), as they were last."""
 
 from __future__ import annotations
 
 import math
 import subprocess
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -14,28 +15,44 @@ from multitracer.replay.emulate.host import Host
 from multitracer.replay.emulate.kernel_log import Key
 from multitracer.tcp.kernel_clocks import CLOCKS
 
-_SAMPLE = "while :; do date +'# %s.%N'; ss -tin '( sport = :{0} or dport = :{0} )'; sleep 0.5; done"
-"""Seldom, as a sample takes 3 to 5 ms of a processor: the clocks only count up."""
+_SOCKETS = "( sport = :{0} or dport = :{0} )"
+_ENDING = ("stdbuf", "-oL", "ss", "-tinE")
+_LIVING = ("ss", "-tin")
 
 
 class ClockSamples:
-    """Samples of a host's sockets into a file, from when `with` is entered until it is left."""
+    """The clocks of a host's sockets into a file: of each that ends while `with` lasts, and of those that outlive it.
+
+    No samples meanwhile: each takes 3 to 5 ms of a processor, in which a link is late.
+    """
 
     def __init__(self, host: Host, port: int, path: Path) -> None:
-        self._command, self._path = host.inside(["sh", "-c", _SAMPLE.format(port)]), path
+        self._ending, self._living = (host.inside([*one, _SOCKETS.format(port)]) for one in (_ENDING, _LIVING))
+        self._path = path
 
     def __enter__(self) -> ClockSamples:
-        with self._path.open("wb") as file:
+        self._file = self._path.open("w+b")
+        try:
             self._process = subprocess.Popen(
-                self._command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.DEVNULL
+                self._ending, stdin=subprocess.DEVNULL, stdout=self._file, stderr=subprocess.DEVNULL
             )
+        except BaseException:
+            self._file.close()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._process.kill()
-        self._process.wait()
+        with self._file as file:
+            self._process.kill()
+            self._process.wait()
+            file.seek(0)
+            ended = file.read()
+            file.seek(0)
+            file.write(b"# %.6f\n%b" % (time.time(), ended))
+            file.flush()
+            subprocess.run(self._living, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.DEVNULL, check=False)
 
 
 def kernel_clocks(path: Path) -> dict[Key, dict[str, float]]:

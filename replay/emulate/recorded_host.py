@@ -15,6 +15,8 @@ from multitracer.recorder.tracefs import TraceFs
 from multitracer.replay.emulate.host import Host
 from multitracer.replay.emulate.host_process import DEVICE
 
+BUFFER_MB = 1
+"""The kernel's, which links of some Mbit/s do not fill: while it finds memory for more, other links are late."""
 _BEGUN = "recording on "
 _BEGIN_S = 30.0
 
@@ -27,6 +29,7 @@ class RecordedHost:
 
     def __init__(self, host: Host, directory: Path, port: int) -> None:
         record = [sys.executable, "-P", "-m", "multitracer", "record", "-i", DEVICE, "--port", str(port)]
+        record += ["--buffer", str(BUFFER_MB)]
         # Killed with this process it would leave its trace instances.
         self._command = host.inside([*record, "--no-analyze", "-o", str(directory), "--", "cat"], at_end="INT")
         self._said: list[str] = []

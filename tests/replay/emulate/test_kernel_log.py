@@ -113,5 +113,7 @@ def test_the_kernels_clocks_are_those_of_the_last_sample(tmp_path: Path) -> None
     path = tmp_path / "clocks.txt"
     path.write_text(f"# 1700000000.5\n{socket.format(500, 10)}# 1700000001.0\n{socket.format(900, 30)}")
     assert kernel_clocks(path) == {SOCKET: {"busy_s": 0.9, "rwnd_limited_s": 0.03, "sndbuf_limited_s": 0.0}}
+    path.write_text(f"# 1700000000.5\n{socket.format(900, 30).replace('ESTAB', 'UNCONN')}")  # it had ended
+    assert kernel_clocks(path) == {SOCKET: {"busy_s": 0.9, "rwnd_limited_s": 0.03, "sndbuf_limited_s": 0.0}}
     path.write_text("# 1700000000.5\n")
     assert kernel_clocks(path) == {}

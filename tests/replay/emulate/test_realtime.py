@@ -37,6 +37,18 @@ def test_what_is_told_holds_until_the_end() -> None:
     assert (os.sched_getscheduler(0), is_locked(), keeps_awake(), gc.isenabled()) == (before, False, False, True)
 
 
+def test_no_page_is_huge_until_the_end() -> None:
+    """What is mapped meanwhile is written to in small pages; then pages are as they were before."""
+    def disabled() -> bool:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(line for line in lines if line.startswith("THP_enabled")).split()[1] == "0"
+
+    before = disabled()
+    with on_time(first=False):
+        assert disabled()
+    assert disabled() == before
+
+
 def test_nothing_is_taken_where_it_is_not_asked_for() -> None:
     """And that is told, too."""
     with on_time(first=False) as allowed:
