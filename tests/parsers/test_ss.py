@@ -66,6 +66,14 @@ def test_sockets_without_a_window_are_counted_not_read() -> None:
     assert recording.counts == {"sockets in LISTEN": 1, "sockets in TIME-WAIT": 1}
 
 
+def test_a_socket_that_has_ended_is_read_as_it_was_last() -> None:
+    """`ss --events` prints it as UNCONN with its peer; an UNCONN without one listened or was never connected."""
+    ended = STYLES["comment"].replace("ESTAB", "UNCONN")
+    recording = ss.read(Source("x", f"{ended}UNCONN 0 0 10.9.0.1:5201 0.0.0.0:*\n{_TOKENS}".encode()))
+    assert recording.tables["tcp_state"][["cwnd_segments", "busy_s"]].to_numpy().tolist() == [[13, 0.1]]
+    assert recording.counts == {"sockets in UNCONN": 1}
+
+
 def test_a_log_without_times_is_refused_with_what_to_do() -> None:
     """Nothing in it can be placed; the hint says how to record it."""
     data = (_HEADING + _SOCKET + _TOKENS).encode()

@@ -39,6 +39,7 @@ def test_what_is_told_holds_until_the_end() -> None:
 
 def test_no_page_is_huge_until_the_end() -> None:
     """What is mapped meanwhile is written to in small pages; then pages are as they were before."""
+
     def disabled() -> bool:
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(line for line in lines if line.startswith("THP_enabled")).split()[1] == "0"
