@@ -22,7 +22,7 @@ CLOCK = "mono"
 """CLOCK_MONOTONIC, which other recordings of this machine can be tied to."""
 BUFFER_MB = 16
 """Of each processor: some 80,000 events of tcp_probe, far more than come between two readings. While the kernel finds
-the memory, nothing else may run on that processor (most kernels), 1 to 4 ms for each MB."""
+the memory, nothing else may run on that processor (kernels without preemption): 0.3 to 2 ms for each MB."""
 _USUAL_PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 _NAME = re.compile(rf"{PREFIX}-(\d+)-(\d+)-\w+\Z")
 _STATISTIC = re.compile(r"(?:overrun|dropped events): (\d+)")

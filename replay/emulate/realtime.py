@@ -18,7 +18,7 @@ PRIORITY = 10
 """Among SCHED_FIFO's 1 to 99: above all ordinary processes, below the kernel's own."""
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
 """linux/mman.h: all that is mapped, and what will be, each page from when it is first used."""
-_PR_SET_THP_DISABLE = 41
+_PR_SET_THP_DISABLE, _PR_GET_THP_DISABLE = 41, 42
 """linux/prctl.h: no huge pages, for this process and those that it starts; any user may."""
 IDLE_LATENCY = Path("/dev/cpu_dma_latency")
 """Holds processors to the wake-up time, in us, that is written to it, for as long as it is open (Linux,
@@ -33,7 +33,8 @@ def on_time(*, first: bool) -> Iterator[dict[str, bool]]:
     gc.freeze()
     gc.disable()
     before = os.sched_getscheduler(0), os.sched_getparam(0)
-    _use_huge_pages(False)
+    small_pages = _libc().prctl(_PR_GET_THP_DISABLE, 0, 0, 0, 0)
+    _take_small_pages(1)
     awake = _keep_awake() if first else None
     try:
         yield {
@@ -43,7 +44,7 @@ def on_time(*, first: bool) -> Iterator[dict[str, bool]]:
     finally:
         if awake is not None:
             os.close(awake)
-        _use_huge_pages(True)
+        _take_small_pages(small_pages)
         _libc().munlockall()
         with suppress(OSError):
             os.sched_setscheduler(0, *before)
@@ -60,9 +61,9 @@ def _is_first() -> bool:
     return True
 
 
-def _use_huge_pages(wanted: bool) -> None:
-    """A table's page of 2 MB takes up to 7 ms when it is first written to: longer than a turn may take."""
-    _libc().prctl(_PR_SET_THP_DISABLE, not wanted, 0, 0, 0)
+def _take_small_pages(wanted: int) -> None:
+    """Whether to do without huge pages: one takes up to 7 ms when it is first written to, too long for a turn."""
+    _libc().prctl(_PR_SET_THP_DISABLE, wanted, 0, 0, 0)
 
 
 def _keep_awake() -> int | None:
