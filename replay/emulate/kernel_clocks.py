@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -31,14 +32,12 @@ class ClockSamples:
         self._path = path
 
     def __enter__(self) -> ClockSamples:
-        self._file = self._path.open("w+b")
-        try:
+        with ExitStack() as unless_started:
+            self._file = unless_started.enter_context(self._path.open("w+b"))
             self._process = subprocess.Popen(
                 self._ending, stdin=subprocess.DEVNULL, stdout=self._file, stderr=subprocess.DEVNULL
             )
-        except BaseException:
-            self._file.close()
-            raise
+            unless_started.pop_all()
         return self
 
     def __exit__(
