@@ -99,9 +99,9 @@ def _tell_end(described: dict[str, Any], directory: Path) -> None:
     """What was lost, and how the command ended."""
     tracing, capture = described["tracing"] or {}, described["capture"] or {}
     if tracing.get("lost_events"):
-        say(f"the kernel had no room for {tracing['lost_events']} events of TCP")
+        say(f"the kernel had no room for {tracing['lost_events']} events of TCP; a larger --buffer has")
     if capture.get("dropped"):
-        say(f"the kernel had no room for {capture['dropped']} packets")
+        say(f"the kernel had no room for {capture['dropped']} packets; a larger --buffer has")
     if described["exit"]:
         say(f"the command ended with status {described['exit']}")
     if not quiet():

@@ -39,9 +39,7 @@ def _keeps_its_groups() -> bool:
         return False
 
 
-def command(
-    name: str, interface: str, ports: Sequence[int], path: Path, buffer_mb: int = BUFFER_MB
-) -> list[str]:  # fmt: skip
+def command(name: str, interface: str, ports: Sequence[int], path: Path, buffer_mb: int = BUFFER_MB) -> list[str]:
     """The command that captures to standard output (tcpdump) or to `path` (dumpcap), which may not write to a pipe."""
     chosen = " or ".join(f"port {port}" for port in ports)
     wanted = f"tcp and ({chosen})" if ports else "tcp"

@@ -21,7 +21,7 @@ _ENDING = ("stdbuf", "-oL", "ss", "-tinE")
 _LIVING = ("ss", "-tin")
 
 
-class ClockSamples:
+class SocketClocks:
     """The clocks of a host's sockets into a file: of each that ends while `with` lasts, and of those that outlive it.
 
     No samples meanwhile: each takes 3 to 5 ms of a processor, in which a link is late.
@@ -31,7 +31,7 @@ class ClockSamples:
         self._ending, self._living = (host.inside([*one, _SOCKETS.format(port)]) for one in (_ENDING, _LIVING))
         self._path = path
 
-    def __enter__(self) -> ClockSamples:
+    def __enter__(self) -> SocketClocks:
         with ExitStack() as unless_started:
             self._file = unless_started.enter_context(self._path.open("w+b"))
             self._process = subprocess.Popen(

@@ -11,7 +11,7 @@ import os
 import resource
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 PRIORITY = 10
@@ -33,18 +33,12 @@ def on_time(*, first: bool) -> Iterator[dict[str, bool]]:
     gc.freeze()
     gc.disable()
     before = os.sched_getscheduler(0), os.sched_getparam(0)
-    small_pages = _libc().prctl(_PR_GET_THP_DISABLE, 0, 0, 0, 0)
-    _take_small_pages(1)
-    awake = _keep_awake() if first else None
     try:
-        yield {
-            "realtime": first and _is_first(), "memory_locked": first and _is_locked(),
-            "processors_awake": awake is not None,
-        }  # fmt: skip
+        with _small_pages(), _processors_awake(wanted=first) as awake:
+            yield {
+                "realtime": first and _is_first(), "memory_locked": first and _is_locked(), "processors_awake": awake,
+            }  # fmt: skip
     finally:
-        if awake is not None:
-            os.close(awake)
-        _take_small_pages(small_pages)
         _libc().munlockall()
         with suppress(OSError):
             os.sched_setscheduler(0, *before)
@@ -61,19 +55,27 @@ def _is_first() -> bool:
     return True
 
 
-def _take_small_pages(wanted: int) -> None:
-    """Whether to do without huge pages: one takes up to 7 ms when it is first written to, too long for a turn."""
-    _libc().prctl(_PR_SET_THP_DISABLE, wanted, 0, 0, 0)
-
-
-def _keep_awake() -> int | None:
-    """Keep all processors from sleeping until the descriptor is closed; None if that is not allowed."""
+@contextmanager
+def _small_pages() -> Iterator[None]:
+    """Do without huge pages: one takes up to 7 ms when it is first written to, too long for a turn of a link."""
+    before = _libc().prctl(_PR_GET_THP_DISABLE, 0, 0, 0, 0)
+    _libc().prctl(_PR_SET_THP_DISABLE, 1, 0, 0, 0)
     try:
-        held = os.open(IDLE_LATENCY, os.O_WRONLY)
-    except OSError:
-        return None
-    os.write(held, struct.pack("=i", 0))
-    return held
+        yield
+    finally:
+        _libc().prctl(_PR_SET_THP_DISABLE, before, 0, 0, 0)
+
+
+@contextmanager
+def _processors_awake(*, wanted: bool) -> Iterator[bool]:
+    """Keep all processors from sleeping, where that is wanted; whether it is allowed."""
+    with ExitStack() as held:
+        awake = False
+        if wanted:
+            with suppress(OSError):
+                held.enter_context(IDLE_LATENCY.open("r+b", buffering=0)).write(struct.pack("=i", 0))
+                awake = True
+        yield awake
 
 
 def _is_locked() -> bool:

@@ -19,7 +19,7 @@ from multitracer.compute import kernels
 from multitracer.replay.emulate.host import QUEUE_PACKETS, Host
 from multitracer.replay.emulate.host_queue import held_octets, wants
 from multitracer.replay.emulate.kernel import WAYS, KernelKeys
-from multitracer.replay.emulate.kernel_clocks import ClockSamples, kernel_clocks
+from multitracer.replay.emulate.kernel_clocks import SocketClocks, kernel_clocks
 from multitracer.replay.emulate.line import Bare, CompressedPpp, Line, Ppp
 from multitracer.replay.emulate.link import MOST_PACKETS, RealTimeLink
 from multitracer.replay.emulate.realtime import on_time
@@ -82,7 +82,7 @@ def emulate(
             one.wait_until_begun()
         link = _link(scenario, made, keys, (hosts[0].device, hosts[1].device))
         begun()
-        clocks = ClockSamples(hosts[sender], keys["emulate.port"], directory / CLOCKS)
+        clocks = SocketClocks(hosts[sender], keys["emulate.port"], directory / CLOCKS)
         with clocks, on_time(first=keys["emulate.realtime"]) as allowed:
             status = _carry(link, hosts, transfer)
         discarded = thrown_away(hosts[0]), thrown_away(hosts[1])

@@ -68,6 +68,18 @@ def test_a_host_has_its_device_and_settings_of_its_own() -> None:
 
 
 @pytest.mark.slow
+def test_the_kernels_clocks_are_of_the_whole_transfer(emulated: Path) -> None:
+    """The sender was busy from its first octet of data until its FIN was acknowledged, as its own capture shows."""
+    told = json.loads((emulated / "truth.json").read_text())["kernel_clocks"]
+    segments = analyze(emulated / "snd").tables["segments"]
+    data = segments[segments["payload_bytes"] > 0]
+    back = segments[segments["sender"] != data["sender"].iloc[0]]
+    acknowledged = back[back["ack"] > (data["seq"] + data["payload_bytes"]).max()]["time_ns"].min()
+    assert told["busy_s"] == pytest.approx((acknowledged - data["time_ns"].min()) / 1e9, abs=0.05)
+    assert (told["rwnd_limited_s"], told["sndbuf_limited_s"]) == (0, 0)
+
+
+@pytest.mark.slow
 def test_both_ends_and_both_sides_of_the_link_are_recorded(emulated: Path) -> None:
     """The analysis finds one connection, its octets, and every segment's frames; nothing is skipped."""
     inputs = [emulated / "snd", emulated / "rcv", *sorted(emulated.glob("rlpdump.*.txt"))]
