@@ -98,7 +98,9 @@ def perhaps_out_of_sequence(rows: Ints, whole_ns: Ints, given_ns: Ints, segments
         above = ack[twice] <= _highest(seq[rows[waited]], whole_ns[waited], time[twice])
         if not above.any():
             continue
-        explained = _explained(seq[rows[mine]], size[rows[mine]], given_ns[mine], ack[twice], time[twice])
+        order = np.lexsort((rows[mine], given_ns[mine]))
+        came, given = rows[mine][order], given_ns[mine][order]
+        explained = _explained(seq[came], size[came], given, ack[twice], time[twice])
         highest = np.maximum.accumulate(ack[heard])
         known = np.append(time[heard], _AFTER)[np.searchsorted(highest, seq[rows[waited]], side="right")]
         silent = np.searchsorted(time[twice], whole_ns[waited]) == np.searchsorted(time[twice], known)
@@ -115,13 +117,13 @@ def _highest(number: Ints, since_ns: Ints, at_ns: Ints) -> Ints:
 
 
 def _explained(seq: Ints, size: Ints, given_ns: Ints, ack: Ints, heard_ns: Ints) -> Any:
-    """Which duplicate acknowledgements answer data that was given in order.
+    """Which duplicate acknowledgements answer data that was given in order, one after the other.
 
     From below data that is given later or never; or one for each needless copy, with the number that was due then.
     """
     if not len(seq):
         return np.zeros(len(ack), dtype=np.bool_)
-    order = np.lexsort((given_ns, seq))
+    order = np.argsort(seq, kind="stable")
     begin, first = np.unique(seq[order], return_index=True)
     given, end = given_ns[order][first], np.maximum.reduceat((seq + size)[order], first)
     place = np.searchsorted(begin, ack, side="right")
@@ -131,8 +133,8 @@ def _explained(seq: Ints, size: Ints, given_ns: Ints, ack: Ints, heard_ns: Ints)
     explained = (above < filled) & (heard_ns >= above)
     copy = np.ones(len(seq), dtype=np.bool_)
     copy[order[first]] = False
-    copied_ns = np.sort(given_ns[copy])
-    due = _highest(seq + size, given_ns, copied_ns)
+    copied_ns = given_ns[copy]
+    due = np.append(-1, np.maximum.accumulate(seq + size)[:-1])[copy]
     for number in np.intersect1d(due, ack[~explained]).tolist():
         left = np.flatnonzero(~explained & (ack == number))
         explained[left] = np.searchsorted(copied_ns[due == number], heard_ns[left]) > np.arange(len(left))

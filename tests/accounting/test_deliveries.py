@@ -102,25 +102,30 @@ def test_what_was_captured_once_it_was_whole_had_left_a_link_out_of_sequence(
     assert milliseconds(deliveries(segments, paths, log(*rows)).left_ns)[:3] == left
 
 
-def keeps_order(lost: int | None, *duplicates: tuple[float, int], first: float = 65) -> bool:
+def keeps_order(
+    lost: int | None, *duplicates: tuple[float, int], first: float = 65,
+    copy_ms: tuple[float, float, float] = (4.5, 8, 70),
+) -> bool:  # fmt: skip
     """Whether a link is said to, of five segments, that repeats the second and the fourth, or loses one of them.
 
-    What it lost comes at 370 ms; without a loss the first segment comes a second time, at 70 ms. The third is whole at
-    85 ms and may have to wait until 210 ms, the fifth from 105 to 220 ms. Of duplicate acknowledgements the time and
-    the number; what is below a loss is acknowledged 50 ms after it was given, all at 500 ms.
+    What it lost comes at 370 ms; without a loss the first segment comes a second time: when that was sent, and when it
+    was in the link and whole behind it. The third is whole at 85 ms and may have to wait until 210 ms, the fifth from
+    105 to 220 ms. Of duplicate acknowledgements the time and the number; what is below a loss is acknowledged 50 ms
+    after it was given, all at 500 ms.
     """
-    sent_again = again(4.5, 1, 101) if lost is None else again(300, 1 + 100 * lost, 101 + 100 * lost)
+    copy_sent, copy_in, copy_whole = copy_ms
+    sent_again = again(copy_sent, 1, 101) if lost is None else again(300, 1 + 100 * lost, 101 + 100 * lost)
     known = (115, 101) if lost == 1 else (260, 301)
     twice = [ack(ms, number) for ms, number in duplicates]
     sent = [*(data(n, 1 + 100 * n, 101 + 100 * n) for n in range(5)), sent_again]
     script = tuple(sorted([*sent, *twice, ack(*known), ack(500, 501)], key=lambda one: one.ms))
-    segments, copy = table(script), script.index(sent_again)
+    segments, row_of = table(script), [script.index(one) for one in sent]
     segments.loc[[script.index(one) for one in twice], "marks"] = MARKS["duplicate_ack"]
     rows = [
-        (0, 5.0, 5.0, first, 1), (1, 15.0, 150.0, 210.0, 2), (2, 25.0, 25.0, 85.0, 1), (3, 35.0, 160.0, 220.0, 2),
-        (4, 45.0, 45.0, 105.0, 1), (copy, 8.0, 8.0, 70.0, 1) if lost is None else (copy, 310.0, 310.0, 370.0, 1),
+        (5.0, 5.0, first, 1), (15.0, 150.0, 210.0, 2), (25.0, 25.0, 85.0, 1), (35.0, 160.0, 220.0, 2),
+        (45.0, 45.0, 105.0, 1), (copy_in, copy_in, copy_whole, 1) if lost is None else (310.0, 310.0, 370.0, 1),
     ]  # fmt: skip
-    carried = [row for row in rows if row[0] != lost]
+    carried = [(row_of[number], *row) for number, row in enumerate(rows) if number != lost]
     none = np.full(len(script), -1)
     paths = replace(paths_of(), arrival=none.astype(np.int32), arrived=none.astype(np.int8))
     return bool(deliveries(segments, paths, log(*carried, script=script)).ends[0])
@@ -149,6 +154,12 @@ def test_one_duplicate_acknowledgement_answers_a_needless_resend() -> None:
     """The first segment came twice; a second duplicate is from below what waited."""
     assert keeps_order(None, (100, 101))
     assert not keeps_order(None, (100, 101), (101, 101))
+
+
+def test_a_needless_resend_that_waited_is_answered_with_what_was_given_just_before_it() -> None:
+    """It came third, and waited for the second as the third did: all three are given at once, in their order."""
+    assert keeps_order(None, (261, 301), copy_ms=(2.5, 28, 88))
+    assert not keeps_order(None, (261, 301), (262, 301), copy_ms=(2.5, 28, 88))
 
 
 def test_the_answer_to_a_needless_resend_does_not_show_a_delivery_out_of_sequence() -> None:
