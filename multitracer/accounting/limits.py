@@ -13,6 +13,7 @@ import numpy as np
 
 from multitracer.accounting.arrivals import note_arrivals
 from multitracer.accounting.bottleneck import find_busy, find_stalls, mark_lost
+from multitracer.accounting.burst_rate import rate_of_bursts
 from multitracer.accounting.deliveries import Deliveries, LinkLog, delivered_before, deliveries
 from multitracer.accounting.limit_shares import CURRENT, KEPT, Ledger, add_up
 from multitracer.accounting.path_rate import (
@@ -251,7 +252,7 @@ def limit_directions(
         if not directions.beside_receiver[number]:
             arrivals = directions.arrivals[number] and note_arrivals(capture, events, state)
             found.by_arrivals[end] = arrivals
-            found.rates[end], found.rate_from[end], pieces, sure = find_rate(room, told_bps)
+            found.rates[end], found.rate_from[end], pieces, sure = find_rate(room, told_bps, arrivals)
             rates = one_rate(room.rates, found.rates[end])
             if pieces > 1:
                 rates = several_rates(end, pieces, room)
@@ -265,10 +266,11 @@ def limit_directions(
 
 
 @kernel
-def find_rate(room: Room, told_bps: float) -> tuple[float, int, int, bool]:
+def find_rate(room: Room, told_bps: float, arrivals: bool) -> tuple[float, int, int, bool]:
     """The path's rate in bit/s (0 unknown), where it is from, how many it had one after the other, and if it is sure.
 
-    A told rate stands in where too few deliveries behind a queue agree, unless they came faster.
+    A told rate stands in where too few deliveries behind a queue agree, unless they came faster. The rate between
+    bursts is looked for in arrivals only: by it alone acknowledgements do not tell how long a link repeated frames.
     """
     events, state, samples = room.events, room.state, room.samples
     least = least_delay(events, state, one_rate(room.rates, 0.0))
@@ -281,7 +283,10 @@ def find_rate(room: Room, told_bps: float) -> tuple[float, int, int, bool]:
         return rate, FOUND, 1, True
     if told_bps > 0 and rate <= told_bps * (1 + AGREE):
         return told_bps, TOLD, 1, True
-    return rate, 0, 1, rate > 0 and is_steady(events, state, samples, count, rate)
+    if rate > 0 and is_steady(events, state, samples, count, rate):
+        return rate, 0, 1, True
+    often = rate_of_bursts(events, state, least, samples, count, room.histogram) if arrivals else 0.0
+    return (often, FOUND, 1, True) if often > 0 else (rate, 0, 1, False)
 
 
 @kernel

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -291,6 +293,25 @@ def test_without_an_agreed_rate_a_short_wait_is_no_queue_for_certain() -> None:
     """It may be jitter, unless it is longer than a round trip."""
     assert milliseconds(queued(*[10] * 5)) == {"unknown": 50, "application": 100}
     assert milliseconds(queued(*[10] * 15)) == {"path_rate": 150, "application": 100}
+
+
+def in_order(count: int, lost: Sequence[int], repeated_ms: float) -> list[float]:
+    """The spacing of packets that a link sends every 10 ms; those behind a lost one are held until it was repeated."""
+    whole = [10 * (n + 1) + repeated_ms * (n in lost) for n in range(count)]
+    return np.diff(np.maximum.accumulate(whole), prepend=0.0).tolist()
+
+
+def test_the_rate_of_a_link_that_delivers_in_order_is_that_between_its_bursts() -> None:
+    """No sixteen packets in a row take as long as others: some wait 300 ms for a repeat, and come at once after it."""
+    limits = queued(*in_order(400, [20, 50, 61, 90, 127, 133, 170, 215, 251, 280, 291, 333], 300))
+    assert limits.rate_from[0] == 2
+    assert limits.rate_bps[0] == pytest.approx(800_000)
+    assert milliseconds(limits) == {"path_rate": 4000, "application": 100}
+
+
+def test_bursts_at_many_rates_tell_none() -> None:
+    """Each rate is as frequent as all others."""
+    assert queued(*(5 * 1.07 ** (n % 60) for n in range(360))).rate_from[0] == 0
 
 
 def test_packets_as_close_as_those_of_a_queue_keep_to_its_rate() -> None:
