@@ -31,20 +31,27 @@ def lost_by(copy: Copy) -> str | None:
 
 
 class _Triggers:
-    """What let segments be sent again: the retransmission timer, acknowledgements that showed a loss, a recovery."""
+    """What let segments be sent again: the retransmission timer, acknowledgements that showed a loss, a recovery.
+
+    Linux begins a recovery also where the congestion window has no room for a resend; a later acknowledgement makes it.
+    """
 
     def __init__(self, run: KnownRun) -> None:
         counted: dict[tuple[int, int], tuple[int, int]] = {}
-        self._of_event: dict[tuple[int, int, int], str] = {}
+        self._begun: dict[tuple[int, int], list[tuple[int, str]]] = defaultdict(list)
         for state in run.states:
             who = state.flow.number, state.end
             timeouts, fast = counted.get(who, (0, 0))
             if state.seen.timeouts > timeouts:
-                self._of_event[*who, state.event] = TIMEOUT
+                self._begun[who].append((state.event, TIMEOUT))
             elif state.seen.fast_retransmits > fast:
-                self._of_event[*who, state.event] = FAST
+                self._begun[who].append((state.event, FAST))
             counted[who] = state.seen.timeouts, state.seen.fast_retransmits
 
     def of(self, copy: Copy) -> str:
-        """Of the next segment that was sent again: the first of an event has the event's trigger."""
-        return self._of_event.pop((copy.segment.flow.number, copy.segment.end, copy.event), RECOVERY)
+        """Of the next segment that was sent again: the first since a repair began has what began it."""
+        begun = self._begun[copy.segment.flow.number, copy.segment.end]
+        trigger = RECOVERY
+        while begun and begun[0][0] <= copy.event:
+            trigger = begun.pop(0)[1]
+        return trigger
