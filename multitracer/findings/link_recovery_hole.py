@@ -37,8 +37,8 @@ class _Sends(NamedTuple):
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each gap longer than the threshold during which the link repeated frames.
 
-    Likely only where packets that the link carried before were lost, which may have been the gap, or where a log lacks
-    frames in the gap, which may have brought others.
+    Likely only where packets that the link carried before were lost, which may have been the gap, where others may have
+    waited behind a lost one and come in the gap, or where a log lacks frames in the gap, which may have brought others.
     """
     table, link_rtt = observed.segment_frames, observed.link_rtt_ns
     assert table is not None  # by NEEDS
@@ -56,6 +56,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
         came, delivered = came.iloc[order], delivered[order]
         first, repeats = came["first_frame_ns"].to_numpy(), came["frame_retransmissions"].to_numpy()
         spoilt = np.searchsorted(_never_delivered(group), first)
+        given_up = _given_up(observed, group, int(link))
         # Before its first frame the segment that came next was not there to be repeated.
         begins = np.maximum(delivered[:-1], first[1:])
         for at in np.flatnonzero((delivered[1:] - begins > limit) & (repeats[1:] > 0)):
@@ -67,12 +68,14 @@ def detect(observed: Observations) -> Iterator[Finding]:
                 continue
             sure = row["matched_by"] == "payload" and not observed.monitored(int(link)) and spoilt[at + 1] <= spoilt[at]
             logged = observed.logged(int(link), max(start - longest, begun), end)
-            verdict = "confirmed" if sure and certain > 0 and logged else "likely"
+            waited = bool(((given_up[:, 0] < end) & (given_up[:, 1] > start)).any())
+            verdict = "confirmed" if sure and certain > 0 and logged and not waited else "likely"
             yield Finding(
                 "link-recovery-hole", "link", int(connection), start, end, verdict,
                 f"nothing reached TCP for {(end - start) / 1e6:.0f} ms (link round trip {link_rtt / 1e6:.0f} ms)"
                 f" while the link made {repeated} repeats of the frames of the segment that came next"
-                + ("" if logged else "; likely only, as a log of the link lacks frames then"),
+                + ("" if logged else "; likely only, as a log of the link lacks frames then")
+                + ("; likely only, as others may have waited behind a lost one and come then" if waited else ""),
                 {"gap_ms": (end - start) / 1e6, "link_rtt_ms": link_rtt / 1e6, "sender": sender,
                  "frame_retransmissions": repeated, "seq": int(row["seq"])},
                 bearer=observed.bearer_number(int(link)),
@@ -136,6 +139,32 @@ def _never_delivered(group: pd.DataFrame) -> Ints:
     return np.sort(first[(group["delivered_ns"].to_numpy() < 0) & (first >= 0)])
 
 
+def _given_up(observed: Observations, group: pd.DataFrame, link: int) -> Ints:
+    """When each packet that a link never delivered was first on the air, and when its receiver gave it up at latest.
+
+    Shape (packets, 2). What came behind one may have waited until then: until an MRW told of it (25.322 11.6) or a
+    reset ended, or for a round trip after its last frame where the log has neither. A capture at the receiver shows
+    what waited, and for how long.
+    """
+    trip = observed.link_rtt_ns or 0
+    lost = group[(group["delivered_ns"] < 0) & (group["first_frame_ns"] >= 0)]
+    if not len(lost) or _captured(observed, group["segment"].to_numpy()).any():
+        return np.empty((0, 2), dtype=np.int64)
+    last, told, frames = lost["last_frame_ns"].to_numpy(), _resets(observed, link)[:, 1], observed.frames
+    if frames is not None:
+        discards = ((frames["link"] == link) & (frames["type"] == "MRW")).to_numpy()
+        told = np.append(told, frames["time_ns"].to_numpy()[discards])
+    place, told = np.searchsorted(np.sort(told), last), np.append(np.sort(told), 0)
+    until = np.where(place < len(told) - 1, told[place], last) + trip
+    return np.column_stack([lost["first_frame_ns"].to_numpy(), until])
+
+
+def _captured(observed: Observations, segment: Ints) -> npt.NDArray[np.bool_]:
+    """Which packets are in the receiver's capture."""
+    seen: npt.NDArray[np.bool_] = (segment >= 0) & (observed.arrived[segment] == 1) & (observed.arrival[segment] >= 0)
+    return seen
+
+
 def _handed_over(observed: Observations, came: pd.DataFrame) -> Ints:
     """When each packet was given to TCP: by the link's log when it was complete there, but no sooner than it arrived.
 
@@ -146,7 +175,7 @@ def _handed_over(observed: Observations, came: pd.DataFrame) -> Ints:
     """
     complete, segment = came["delivered_ns"].to_numpy(), came["segment"].to_numpy()
     given = _in_order(came)
-    captured = (segment >= 0) & (observed.arrived[segment] == 1) & (observed.arrival[segment] >= 0)
+    captured = _captured(observed, segment)
     if not captured.any():
         return given if _is_unanswered(observed, segment, complete, given) else complete
     way = observed.column("time_ns")[observed.arrival[segment[captured]]] - complete[captured]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scenes import (
     Seen,
+    frames,
     scene,
     segment_frames,
 )
@@ -64,3 +65,21 @@ def test_what_the_receivers_capture_lacks_came_in_order_if_what_it_has_did(third
     )
     found = find(scene(seen, segment_frames=carried, link_rtt_ns=100 * MS)).table
     assert (found["kind"] == "link-recovery-hole").sum() == holes
+
+
+@pytest.mark.parametrize(("told_ms", "verdict"), [(100, "confirmed"), (300, "likely"), (None, "confirmed")])
+def test_what_waited_behind_a_lost_packet_may_have_come_in_a_hole(told_ms: float | None, verdict: str) -> None:
+    """The third was whole at 250 ms; the receiver gives up the second when an MRW tells of it, in the hole or before.
+
+    Without an MRW a round trip of the link after its last frame.
+    """
+    carried = segment_frames(
+        {"sent": 0, "first": 0, "last": 0, "delivered": 50},
+        {"sent": 5, "first": 5, "last": 20},
+        {"sent": 10, "first": 30, "last": 40, "delivered": 250},
+        {"sent": 20, "first": 60, "last": 600, "delivered": 700, "frame_retransmissions": 2},
+    )
+    log = frames(*([(told_ms, True, "MRW", 0)] if told_ms else []), (700, True, "I RR", 0))
+    observed = scene([Seen(sent=0, seq=1, size=1000)], segment_frames=carried, frames=log, link_rtt_ns=100 * MS)
+    found = find(observed).table
+    assert found.loc[found["kind"] == "link-recovery-hole", "verdict"].tolist() == [verdict]
