@@ -34,6 +34,8 @@ def rate_of_bursts(events: Events, state: Any, least_ns: int, samples: Any, coun
     if octets == 0:
         return 0.0
     bursts = sample_bursts(events, state, least_ns, lasted / (AT_ONCE * octets), samples)
+    if bursts < LEAST_SAMPLES:  # as in most of many short connections, each of which would go through all bins
+        return 0.0
     histogram[:] = 0
     for at in range(bursts):
         histogram[bin_of(8e9 * samples[at, 1] / samples[at, 2])] += 1
