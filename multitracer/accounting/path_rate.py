@@ -24,8 +24,6 @@ LEAST_SAMPLES, LEAST_SHARE = 30, 1 / 3
 """A rate is reported when at least so many deliveries agree on it, and this share of all behind a queue."""
 LEAST_QUEUED = 3
 """So many deliveries behind a queue keep to a rate within AGREE hardly by chance, if all of them do."""
-NEARLY_ALL = 0.9
-"""Where this share of all deliveries keeps to the rate, it is the path's though some behind a queue did not."""
 FAR_NS = np.int64(2**62)
 BLOCK = LEAST_SAMPLES * 3 // 2
 """Deliveries in a row of which LEAST_SAMPLES must agree for a rate of their own."""
@@ -141,24 +139,22 @@ def agreeing(samples: Any, count: int, rate_bps: float) -> bool:
 
 @kernel
 def is_steady(events: Events, state: Any, samples: Any, count: int, rate_bps: float) -> bool:
-    """Whether deliveries behind a queue come at a rate, and LEAST_SAMPLES of all do.
+    """Whether all deliveries behind a queue come at a rate, and LEAST_SAMPLES of all do.
 
-    Where acknowledgements set off what is sent, packets follow each other at the path's rate though none waits. Where
-    nearly all of them do, half of those behind a queue may come at others: a delayed acknowledgement shifts many.
+    Where acknowledgements set off what is sent, packets follow each other at the path's rate though none waits.
     """
-    total, apart = np.int64(0), np.int64(0)
+    total = np.int64(0)
     for at in range(count):
         total += samples[at, 3]
         if abs(8e9 * samples[at, 1] - rate_bps * samples[at, 2]) > AGREE * rate_bps * samples[at, 2]:
-            apart += samples[at, 3]
+            return False
     near = 0
     for at in range(1, state[HEARD]):
         lasted = events.delivered_ns[at] - events.delivered_ns[at - 1]
         size = carried(events, events.delivered_upto[at - 1] + 1, events.delivered_upto[at])
         if size > 0 and abs(8e9 * size - rate_bps * lasted) <= AGREE * rate_bps * lasted:
             near += 1
-    agree = apart == 0 or (2 * apart <= total and near >= NEARLY_ALL * state[HEARD])
-    return bool(agree and total >= LEAST_QUEUED and near >= LEAST_SAMPLES)
+    return bool(total >= LEAST_QUEUED and near >= LEAST_SAMPLES)
 
 
 @kernel

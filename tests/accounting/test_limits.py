@@ -323,18 +323,6 @@ def test_packets_as_close_as_those_of_a_queue_keep_to_its_rate() -> None:
         assert milliseconds(limits) == {cause: 10 * count, "application": 200}
 
 
-@pytest.mark.parametrize(("late", "cause"), [(1, "path_rate"), (5, "unknown")])
-def test_packets_that_nearly_all_follow_at_a_rate_keep_to_it_though_one_is_late(late: int, cause: str) -> None:
-    """Four are sent at once, and later the others as those before them arrive; some with the one before, and late."""
-    count = 100
-    with_the_one_before = range(count // 2, count // 2 + 2 * late, 2)
-    sent_ms = [0.0 if n < 4 else 10.0 * (n - (n in with_the_one_before)) for n in range(count)]
-    sent = [data(sent_ms[n], 1 + 960 * n, 961 + 960 * n) for n in range(count)]
-    script = (*sent, ack(10 * count + 200, 1 + 960 * count))
-    arrivals = {n: 100.0 + 10 * n + 2 * (n in with_the_one_before) for n in range(count)}
-    assert max(milliseconds(at_both_ends(*script, arrivals=arrivals)).items(), key=lambda one: one[1])[0] == cause
-
-
 def test_a_told_rate_stands_in_only_where_arrivals_do_not_contradict_it() -> None:
     """A rate found from many arrivals wins; without any the told one counts."""
     for told in (400_000, 1_600_000):
