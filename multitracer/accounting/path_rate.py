@@ -83,15 +83,22 @@ def carried(events: Events, first: int, last: int) -> int:
     return int(octets)
 
 
+@inlined
+def queued_octets(events: Events, at: int, least_ns: int) -> int:
+    """Octets on the wire of delivery `at`, if a queue stood between the one before and it; else, or of resends, -1."""
+    first, last = events.delivered_upto[at - 1] + 1, events.delivered_upto[at]
+    before = events.delivered_ns[at - 1]
+    queued = last >= first and events.sent_ns[last] <= before - least_ns and events.delivered_ns[at] >= before
+    return carried(events, first, last) if queued else -1
+
+
 @kernel
 def sample_rates(events: Events, state: Any, least_ns: int, samples: Any) -> int:
     """Fill `samples` with (time, octets, ns, deliveries) of deliveries behind a queue; returns their number."""
     count, octets, lasted, merged = 0, np.int64(0), np.int64(0), 0
     for at in range(1, state[HEARD]):
-        first, last = events.delivered_upto[at - 1] + 1, events.delivered_upto[at]
         before, now = events.delivered_ns[at - 1], events.delivered_ns[at]
-        queued = last >= first and events.sent_ns[last] <= before - least_ns and now >= before
-        size = carried(events, first, last) if queued else -1
+        size = queued_octets(events, at, least_ns)
         if size > 0:
             octets, lasted, merged = octets + size, lasted + now - before, merged + 1
         if merged and (size <= 0 or merged == RUN or at == state[HEARD] - 1):

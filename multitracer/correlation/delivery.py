@@ -117,7 +117,7 @@ def _highest(number: Ints, since_ns: Ints, at_ns: Ints) -> Ints:
 
 
 def _explained(seq: Ints, size: Ints, given_ns: Ints, ack: Ints, heard_ns: Ints) -> Any:
-    """Which duplicate acknowledgements answer data that was given in order, one after the other.
+    """Which duplicate acknowledgements answer data that was given in order; its rows are in the order of giving.
 
     From below data that is given later or never; or one for each needless copy, with the number that was due then.
     """

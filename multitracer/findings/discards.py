@@ -65,6 +65,28 @@ def given_up_before(observed: Observations, link: int, segments: Ints, until: Un
     return np.where(np.isin(segments, mine["segment"].to_numpy()[kept]), code, PERHAPS).astype(np.int8)
 
 
+def told_of(observed: Observations, link: int, lost: pd.DataFrame) -> Ints:
+    """When the last copy was sent of the first MRW that gives each of these packets up, -1 where none does.
+
+    `lost` are rows of `segment_frames`. The receiver answers the copy that it hears; others are then sent no more.
+    """
+    never: Ints = np.full(len(lost), -1, dtype=np.int64)
+    if observed.frames is None or not len(lost):
+        return never
+    own = observed.frames[((observed.frames["link"] == link) & observed.frames["sent"]).to_numpy()]
+    own = own.sort_values("time_ns", kind="stable")
+    told = own[(own["type"] == "MRW").to_numpy()]
+    sent = own[((own["transmission"] == 0) & (own["sn_unwrapped"] >= 0)).to_numpy()]
+    if not len(told) or not len(sent):
+        return never
+    place, which = np.unique(_named(told, sent), return_inverse=True)
+    over = np.zeros(len(place), dtype=np.int64)
+    np.maximum.at(over, which, told["time_ns"].to_numpy())
+    _, last = _places(lost, sent)
+    first_to_name = np.searchsorted(place, last)
+    return np.where(first_to_name < len(place), np.append(over, -1)[first_to_name], -1)
+
+
 def _places(mine: pd.DataFrame, sent: pd.DataFrame) -> tuple[Ints, Ints]:
     """The place of each packet's first PDU and of its last; of several sent at once the earliest that it may be."""
     begin = mine["first_frame_ns"].to_numpy()

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.correlation.delivery import perhaps_out_of_sequence
+from multitracer.findings.discards import told_of
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import LINK_RTT, SEGMENT_FRAMES
 from multitracer.findings.observations import Observations
@@ -46,6 +47,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
     limit = observed.thresholds.hole_link_rtts * link_rtt
     first_data = _first_data_ns(observed)
     sends_of, resets_of = cache(partial(_sends, observed)), cache(partial(_resets, observed))
+    given_up_of = cache(partial(_given_up, observed))
     for (connection, sender, link), group in table.groupby(["connection", "sender", "link"], sort=False):
         came = group[(group["delivered_ns"] >= 0) & (group["first_frame_ns"] >= 0)]
         delivered = _handed_over(observed, came)
@@ -56,7 +58,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
         came, delivered = came.iloc[order], delivered[order]
         first, repeats = came["first_frame_ns"].to_numpy(), came["frame_retransmissions"].to_numpy()
         spoilt = np.searchsorted(_never_delivered(group), first)
-        given_up = _given_up(observed, group, int(link))
+        waits = _waits(observed, came, given_up_of(int(link)))
         # Before its first frame the segment that came next was not there to be repeated.
         begins = np.maximum(delivered[:-1], first[1:])
         for at in np.flatnonzero((delivered[1:] - begins > limit) & (repeats[1:] > 0)):
@@ -68,14 +70,14 @@ def detect(observed: Observations) -> Iterator[Finding]:
                 continue
             sure = row["matched_by"] == "payload" and not observed.monitored(int(link)) and spoilt[at + 1] <= spoilt[at]
             logged = observed.logged(int(link), max(start - longest, begun), end)
-            waited = bool(((given_up[:, 0] < end) & (given_up[:, 1] > start)).any())
+            waited = bool(((waits[:, 0] < end) & (waits[:, 1] > start)).any())
             verdict = "confirmed" if sure and certain > 0 and logged and not waited else "likely"
             yield Finding(
                 "link-recovery-hole", "link", int(connection), start, end, verdict,
                 f"nothing reached TCP for {(end - start) / 1e6:.0f} ms (link round trip {link_rtt / 1e6:.0f} ms)"
                 f" while the link made {repeated} repeats of the frames of the segment that came next"
                 + ("" if logged else "; likely only, as a log of the link lacks frames then")
-                + ("; likely only, as others may have waited behind a lost one and come then" if waited else ""),
+                + ("; others may have waited behind a lost packet and come then" if waited else ""),
                 {"gap_ms": (end - start) / 1e6, "link_rtt_ms": link_rtt / 1e6, "sender": sender,
                  "frame_retransmissions": repeated, "seq": int(row["seq"])},
                 bearer=observed.bearer_number(int(link)),
@@ -139,24 +141,34 @@ def _never_delivered(group: pd.DataFrame) -> Ints:
     return np.sort(first[(group["delivered_ns"].to_numpy() < 0) & (first >= 0)])
 
 
-def _given_up(observed: Observations, group: pd.DataFrame, link: int) -> Ints:
+def _given_up(observed: Observations, link: int) -> Ints:
     """When each packet that a link never delivered was first on the air, and when its receiver gave it up at latest.
 
-    Shape (packets, 2). What came behind one may have waited until then: until an MRW told of it (25.322 11.6) or a
-    reset ended, or for a round trip after its last frame where the log has neither. A capture at the receiver shows
-    what waited, and for how long.
+    Shape (packets, 2). It did when an MRW told of it (25.322 11.6) or a reset ended; where the log has neither, about
+    when its last frame was sent. Each is given a round trip more.
     """
-    trip = observed.link_rtt_ns or 0
-    lost = group[(group["delivered_ns"] < 0) & (group["first_frame_ns"] >= 0)]
-    if not len(lost) or _captured(observed, group["segment"].to_numpy()).any():
-        return np.empty((0, 2), dtype=np.int64)
-    last, told, frames = lost["last_frame_ns"].to_numpy(), _resets(observed, link)[:, 1], observed.frames
-    if frames is not None:
-        discards = ((frames["link"] == link) & (frames["type"] == "MRW")).to_numpy()
-        told = np.append(told, frames["time_ns"].to_numpy()[discards])
-    place, told = np.searchsorted(np.sort(told), last), np.append(np.sort(told), 0)
-    until = np.where(place < len(told) - 1, told[place], last) + trip
+    table = observed.segment_frames
+    assert table is not None  # by NEEDS
+    lost = table[((table["link"] == link) & (table["delivered_ns"] < 0) & (table["first_frame_ns"] >= 0)).to_numpy()]
+    last, never = lost["last_frame_ns"].to_numpy(), np.iinfo(np.int64).max
+    told = told_of(observed, link, lost)
+    over = np.append(np.sort(_resets(observed, link)[:, 1]), never)
+    over = np.minimum(np.where(told < 0, never, told), over[np.searchsorted(over, last)])
+    until = np.where(over == never, last, over) + (observed.link_rtt_ns or 0)
     return np.column_stack([lost["first_frame_ns"].to_numpy(), until])
+
+
+def _waits(observed: Observations, came: pd.DataFrame, given_up: Ints) -> Ints:
+    """The times in which packets may have waited behind one that was given up: start and end, shape (packets, 2).
+
+    From when the first of those behind it was whole. What the receiver's capture has is known to have come then.
+    """
+    segment = came["segment"].to_numpy()
+    unseen = came[~_captured(observed, segment)].sort_values("first_frame_ns", kind="stable")
+    whole = np.minimum.accumulate(unseen["delivered_ns"].to_numpy()[::-1])[::-1]
+    place = np.searchsorted(unseen["first_frame_ns"].to_numpy(), given_up[:, 0], side="right")
+    begin = np.append(whole, np.iinfo(np.int64).max)[place]
+    return np.column_stack([begin, given_up[:, 1]])
 
 
 def _captured(observed: Observations, segment: Ints) -> npt.NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator
 
 from multitracer.replay.record.known_run import FAST, RECOVERY, TIMEOUT, Copy, KnownRun, Resend
@@ -38,7 +38,7 @@ class _Triggers:
 
     def __init__(self, run: KnownRun) -> None:
         counted: dict[tuple[int, int], tuple[int, int]] = {}
-        self._begun: dict[tuple[int, int], list[tuple[int, str]]] = defaultdict(list)
+        self._begun: dict[tuple[int, int], deque[tuple[int, str]]] = defaultdict(deque)
         for state in run.states:
             who = state.flow.number, state.end
             timeouts, fast = counted.get(who, (0, 0))
@@ -53,5 +53,5 @@ class _Triggers:
         begun = self._begun[copy.segment.flow.number, copy.segment.end]
         trigger = RECOVERY
         while begun and begun[0][0] <= copy.event:
-            trigger = begun.pop(0)[1]
+            trigger = begun.popleft()[1]
         return trigger

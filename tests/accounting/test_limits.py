@@ -296,22 +296,51 @@ def test_without_an_agreed_rate_a_short_wait_is_no_queue_for_certain() -> None:
 
 
 def in_order(count: int, lost: Sequence[int], repeated_ms: float) -> list[float]:
-    """The spacing of packets that a link sends every 10 ms; those behind a lost one are held until it was repeated."""
-    whole = [10 * (n + 1) + repeated_ms * (n in lost) for n in range(count)]
-    return np.diff(np.maximum.accumulate(whole), prepend=0.0).tolist()
+    """The spacing of packets that a link sends every 10 ms; those behind a lost one are held until it was repeated.
+
+    A repeat takes its 10 ms, too; what was held comes 0.1 ms after one another.
+    """
+    slots = np.arange(1, count + 1) + np.searchsorted(np.asarray(lost) + repeated_ms / 10, np.arange(count))
+    whole = 10.0 * slots + repeated_ms * np.isin(np.arange(count), lost)
+    given = [0.0]
+    for ms in whole.tolist():
+        given.append(max(ms, given[-1] + 0.1))
+    return np.diff(given).tolist()
+
+
+LOST = (20, 50, 61, 90, 127, 133, 170, 215, 251, 280, 291, 333)
 
 
 def test_the_rate_of_a_link_that_delivers_in_order_is_that_between_its_bursts() -> None:
     """No sixteen packets in a row take as long as others: some wait 300 ms for a repeat, and come at once after it."""
-    limits = queued(*in_order(400, [20, 50, 61, 90, 127, 133, 170, 215, 251, 280, 291, 333], 300))
+    limits = queued(*in_order(400, LOST, 300))
     assert limits.rate_from[0] == 2
-    assert limits.rate_bps[0] == pytest.approx(800_000)
-    assert milliseconds(limits) == {"path_rate": 4000, "application": 100}
+    assert limits.rate_bps[0] == pytest.approx(800_000, rel=0.01)
+    assert milliseconds(limits) == {"path_rate": pytest.approx(4120, abs=1), "application": pytest.approx(100, abs=1)}
 
 
-def test_bursts_at_many_rates_tell_none() -> None:
-    """Each rate is as frequent as all others."""
-    assert queued(*(5 * 1.07 ** (n % 60) for n in range(360))).rate_from[0] == 0
+def test_acknowledgements_do_not_tell_the_rate_between_bursts() -> None:
+    """They came as the packets did, but how long the link repeated frames they do not tell."""
+    came = np.cumsum(in_order(400, LOST, 300)).tolist()
+    sent = [data(0, 1 + 960 * n, 961 + 960 * n) for n in range(400)]
+    assert found(*sent, *(ack(50 + ms, 961 + 960 * n) for n, ms in enumerate(came))).rate_from[0] == 0
+
+
+def test_what_is_behind_the_link_is_not_its_rate() -> None:
+    """Aggregates of four to forty packets every so often, whose packets come ten times as fast one after the other."""
+    sizes = np.random.default_rng(1).integers(4, 41, 40).tolist()
+    spacing = [gap for size in sizes for gap in (9.1 * size, *([1.0] * (size - 1)))]
+    assert queued(*spacing).rate_bps[0] == pytest.approx(8 * 1000 / 10.1e-3, rel=0.3)
+
+
+@pytest.mark.parametrize(("share", "found_from"), [(0.6, 0), (0.9, 2)])
+def test_of_two_rates_between_bursts_neither_is_the_paths_if_both_are_frequent(share: float, found_from: int) -> None:
+    """The spacing is 10 ms or 30 ms at random, in bursts of which each begins late."""
+    draw = np.random.default_rng(2)
+    spacing = [10.0 if often else 30.0 for often in (draw.random(800) < share).tolist()]
+    for at in range(0, 800, 20):
+        spacing[at] = float(draw.uniform(100, 900))
+    assert queued(*spacing).rate_from[0] == found_from
 
 
 def test_packets_as_close_as_those_of_a_queue_keep_to_its_rate() -> None:

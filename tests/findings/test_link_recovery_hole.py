@@ -67,19 +67,35 @@ def test_what_the_receivers_capture_lacks_came_in_order_if_what_it_has_did(third
     assert (found["kind"] == "link-recovery-hole").sum() == holes
 
 
-@pytest.mark.parametrize(("told_ms", "verdict"), [(100, "confirmed"), (300, "likely"), (None, "confirmed")])
-def test_what_waited_behind_a_lost_packet_may_have_come_in_a_hole(told_ms: float | None, verdict: str) -> None:
-    """The third was whole at 250 ms; the receiver gives up the second when an MRW tells of it, in the hole or before.
+def waited(*told_ms: float, captured: bool = False) -> list[str]:
+    """The verdict on a hole from 250 to 700 ms, when MRWs tell that the second packet is given up.
 
-    Without an MRW a round trip of the link after its last frame.
+    The third, whole at 250 ms, may have waited for that, unless the receiver's capture has it.
     """
+    seen = [Seen(sent=0, came=60, seq=1, size=1000), Seen(sent=10, came=260, seq=1001, size=1000)]
     carried = segment_frames(
         {"sent": 0, "first": 0, "last": 0, "delivered": 50},
         {"sent": 5, "first": 5, "last": 20},
-        {"sent": 10, "first": 30, "last": 40, "delivered": 250},
-        {"sent": 20, "first": 60, "last": 600, "delivered": 700, "frame_retransmissions": 2},
+        {"sent": 10, "first": 30, "last": 40, "delivered": 250, **({"segment": 1} if captured else {})},
+        {"sent": 20, "first": 250, "last": 600, "delivered": 700, "frame_retransmissions": 2},
     )
-    log = frames(*([(told_ms, True, "MRW", 0)] if told_ms else []), (700, True, "I RR", 0))
-    observed = scene([Seen(sent=0, seq=1, size=1000)], segment_frames=carried, frames=log, link_rtt_ns=100 * MS)
-    found = find(observed).table
-    assert found.loc[found["kind"] == "link-recovery-hole", "verdict"].tolist() == [verdict]
+    log = frames((5, True, "AMD", 0), *((ms, True, "MRW", 0) for ms in told_ms), (700, True, "AMD", 0))
+    log["sn_unwrapped"] = np.array([0, *(-1 for _ in told_ms), 1], dtype=log["sn_unwrapped"].dtype)
+    found = find(scene(seen, segment_frames=carried, frames=log, link_rtt_ns=100 * MS)).table
+    return found.loc[found["kind"] == "link-recovery-hole", "verdict"].tolist()
+
+
+def test_what_waited_behind_a_packet_that_was_given_up_may_have_come_in_a_hole() -> None:
+    """When the MRW told of it in the hole; not when it did long before, or the log has none."""
+    assert waited(300) == ["likely"]
+    assert waited(100) == waited() == ["confirmed"]
+
+
+def test_the_receiver_may_have_heard_only_the_last_copy_of_an_mrw() -> None:
+    """The sender repeats it until it is answered."""
+    assert waited(100, 200, 300) == ["likely"]
+
+
+def test_what_the_receivers_capture_has_did_not_wait_unseen() -> None:
+    """It tells when the third came."""
+    assert waited(300, captured=True) == ["confirmed"]
