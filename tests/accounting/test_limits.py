@@ -308,12 +308,12 @@ def in_order(count: int, lost: Sequence[int], repeated_ms: float) -> list[float]
     return np.diff(given).tolist()
 
 
-LOST = (20, 50, 61, 90, 127, 133, 170, 215, 251, 280, 291, 333)
+SENT_AGAIN = (20, 50, 61, 90, 127, 133, 170, 215, 251, 280, 291, 333)
 
 
 def test_the_rate_of_a_link_that_delivers_in_order_is_that_between_its_bursts() -> None:
     """No sixteen packets in a row take as long as others: some wait 300 ms for a repeat, and come at once after it."""
-    limits = queued(*in_order(400, LOST, 300))
+    limits = queued(*in_order(400, SENT_AGAIN, 300))
     assert limits.rate_from[0] == 2
     assert limits.rate_bps[0] == pytest.approx(800_000, rel=0.01)
     assert milliseconds(limits) == {"path_rate": pytest.approx(4120, abs=1), "application": pytest.approx(100, abs=1)}
@@ -321,7 +321,7 @@ def test_the_rate_of_a_link_that_delivers_in_order_is_that_between_its_bursts() 
 
 def test_acknowledgements_do_not_tell_the_rate_between_bursts() -> None:
     """They came as the packets did, but how long the link repeated frames they do not tell."""
-    came = np.cumsum(in_order(400, LOST, 300)).tolist()
+    came = np.cumsum(in_order(400, SENT_AGAIN, 300)).tolist()
     sent = [data(0, 1 + 960 * n, 961 + 960 * n) for n in range(400)]
     assert found(*sent, *(ack(50 + ms, 961 + 960 * n) for n, ms in enumerate(came))).rate_from[0] == 0
 
