@@ -32,7 +32,7 @@ SECOND_SHARE = 1 / 2
 
 @kernel
 def rate_of_bursts(events: Events, state: Any, least_ns: int, samples: Any, count: int, histogram: Any) -> float:
-    """The rate in bit/s that bursts behind a queue come at most often; 0 if none stands out.
+    """The rate in bit/s at which most bursts behind a queue come; 0 if none stands out.
 
     `samples` are the `count` ones of `sample_rates`; they are overwritten.
     """

@@ -30,6 +30,8 @@ _NOWHERE = np.int64(1) << 62
 NOT, NOT_BY_COUNT, PERHAPS = range(3)
 """Whether a segment was given up: no; no if the entity counts transmissions (MaxDAT), as it seems to; it may have been.
 """
+NEVER = np.iinfo(np.int64).max
+"""Later than all times."""
 LEAST_NAMES = 2
 """So many MRWs that each name a PDU sent as often as any make it seem that MaxDAT gave them up: a timer may, too."""
 
@@ -66,11 +68,11 @@ def given_up_before(observed: Observations, link: int, segments: Ints, until: Un
 
 
 def told_of(observed: Observations, link: int, lost: pd.DataFrame) -> Ints:
-    """When the last copy was sent of the first MRW that gives each of these packets up, -1 where none does.
+    """When the last copy was sent of the first MRW that gives each of these packets up, NEVER where none does.
 
     `lost` are rows of `segment_frames`. The receiver answers the copy that it hears; others are then sent no more.
     """
-    never: Ints = np.full(len(lost), -1, dtype=np.int64)
+    never: Ints = np.full(len(lost), NEVER, dtype=np.int64)
     if observed.frames is None or not len(lost):
         return never
     own = observed.frames[((observed.frames["link"] == link) & observed.frames["sent"]).to_numpy()]
@@ -83,8 +85,8 @@ def told_of(observed: Observations, link: int, lost: pd.DataFrame) -> Ints:
     over = np.zeros(len(place), dtype=np.int64)
     np.maximum.at(over, which, told["time_ns"].to_numpy())
     _, last = _places(lost, sent)
-    first_to_name = np.searchsorted(place, last)
-    return np.where(first_to_name < len(place), np.append(over, -1)[first_to_name], -1)
+    when: Ints = np.append(over, NEVER)[np.searchsorted(place, last)]
+    return when
 
 
 def _places(mine: pd.DataFrame, sent: pd.DataFrame) -> tuple[Ints, Ints]:

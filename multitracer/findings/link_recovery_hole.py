@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.correlation.delivery import perhaps_out_of_sequence
-from multitracer.findings.discards import told_of
+from multitracer.findings.discards import NEVER, told_of
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import LINK_RTT, SEGMENT_FRAMES
 from multitracer.findings.observations import Observations
@@ -150,11 +150,9 @@ def _given_up(observed: Observations, link: int) -> Ints:
     table = observed.segment_frames
     assert table is not None  # by NEEDS
     lost = table[((table["link"] == link) & (table["delivered_ns"] < 0) & (table["first_frame_ns"] >= 0)).to_numpy()]
-    last, never = lost["last_frame_ns"].to_numpy(), np.iinfo(np.int64).max
-    told = told_of(observed, link, lost)
-    over = np.append(np.sort(_resets(observed, link)[:, 1]), never)
-    over = np.minimum(np.where(told < 0, never, told), over[np.searchsorted(over, last)])
-    until = np.where(over == never, last, over) + (observed.link_rtt_ns or 0)
+    last, resets = lost["last_frame_ns"].to_numpy(), np.append(np.sort(_resets(observed, link)[:, 1]), NEVER)
+    over = np.minimum(told_of(observed, link, lost), resets[np.searchsorted(resets, last)])
+    until = np.where(over == NEVER, last, over) + (observed.link_rtt_ns or 0)
     return np.column_stack([lost["first_frame_ns"].to_numpy(), until])
 
 
@@ -167,7 +165,7 @@ def _waits(observed: Observations, came: pd.DataFrame, given_up: Ints) -> Ints:
     unseen = came[~_captured(observed, segment)].sort_values("first_frame_ns", kind="stable")
     whole = np.minimum.accumulate(unseen["delivered_ns"].to_numpy()[::-1])[::-1]
     place = np.searchsorted(unseen["first_frame_ns"].to_numpy(), given_up[:, 0], side="right")
-    begin = np.append(whole, np.iinfo(np.int64).max)[place]
+    begin = np.append(whole, NEVER)[place]
     return np.column_stack([begin, given_up[:, 1]])
 
 

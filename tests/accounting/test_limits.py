@@ -343,6 +343,12 @@ def test_of_two_rates_between_bursts_neither_is_the_paths_if_both_are_frequent(s
     assert queued(*spacing).rate_from[0] == found_from
 
 
+def test_a_rate_that_only_some_bursts_have_is_not_the_paths() -> None:
+    """Fifteen of a hundred, and all others differ."""
+    draw = np.random.default_rng(3)
+    assert queued(*np.where(draw.random(800) < 0.15, 10.0, np.exp(draw.uniform(1.5, 5, 800)))).rate_from[0] == 0
+
+
 def test_packets_as_close_as_those_of_a_queue_keep_to_its_rate() -> None:
     """What acknowledgements set off follows at the path's rate without waiting; few in a queue show it."""
     for count, cause in ((40, "path_rate"), (20, "unknown")):
