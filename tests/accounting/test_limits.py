@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sending import Segment, ack, again, blocks, data, judged, syn_ack, table
-from two_ends import MS, START, Path, transfer
+from limiting import NOWHERE, at_both_ends, found, measured, milliseconds, paths_of
+from sending import ack, again, blocks, data, judged, syn_ack, table
+from two_ends import START, Path, transfer
 
 from multitracer.accounting import limits as limits_of_directions
 from multitracer.accounting import sending_events
-from multitracer.accounting.limits import Told, find_limits
+from multitracer.accounting.limits import find_limits
 from multitracer.compute import kernels
-from multitracer.model.limits import LIMITS, Limits
-from multitracer.model.paths import Paths
 from multitracer.tcp.connection_rows import Groups
-
-NEAR, NOWHERE = 0, -1
-ROUND_TRIP_MS = 100.0
 
 
 @pytest.fixture(autouse=True)
@@ -29,41 +23,6 @@ def plain_kernels(monkeypatch):
     """Small cases run the kernels as plain Python."""
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     assert kernels.plain()
-
-
-def paths_of(rows: int, *, sender: int = NEAR, receiver: int = NOWHERE) -> Paths:
-    """Where the client's data, and the server's acknowledgements, were captured."""
-    near, far = np.array([[sender, receiver]]), np.array([[receiver, sender]])
-    return Paths(near, far, np.full(rows, -1, dtype=np.int32), np.full(rows, -1, dtype=np.int8))
-
-
-def measured(frame: pd.DataFrame, sender: int = 0, point: int = 0) -> pd.DataFrame:
-    """The part of the measures that says who sent data where."""
-    count = int((frame["payload_bytes"] > 0).sum())
-    return pd.DataFrame(
-        {
-            "connection": [0],
-            "sender": [sender],
-            "point": [point],
-            "data_segments": [count],
-            "rtt_min_ms": [ROUND_TRIP_MS],
-        }
-    )
-
-
-def found(*segments: Segment, paths: Paths | None = None, told_bps: float | None = None) -> Limits:
-    """What limited the client in a script, from the capture beside it unless `paths` says otherwise."""
-    frame = table(segments)
-    where = paths or paths_of(len(frame))
-    resent, told = judged(*segments), Told(told_bps)
-    return find_limits(frame, blocks(segments), measured(frame), Groups(frame, 1), where, resent, told)
-
-
-def milliseconds(limits: Limits, end: int = 0) -> dict[str, float]:
-    """How long each cause limited an end, without those that never did."""
-    lasted = (limits.end_ns[end] - limits.start_ns[end]) / MS
-    shares = dict(zip(LIMITS, limits.shares[end].tolist(), strict=True))
-    return {name: round(share * lasted, 3) for name, share in shares.items() if share}
 
 
 def test_what_leaves_without_an_acknowledgement_waited_for_the_application() -> None:
@@ -236,16 +195,6 @@ def test_a_resend_that_is_acknowledged_late_may_have_been_held() -> None:
     assert milliseconds(found(*script))["unknown"] > 1000
 
 
-def at_both_ends(*near: Segment, arrivals: dict[int, float]) -> Limits:
-    """What limited the client of a script at its side, of which the numbered segments arrived at these times (ms)."""
-    count, far = len(near), [near[at]._replace(ms=ms) for at, ms in arrivals.items()]
-    paths = paths_of(count + len(far), receiver=1)
-    paths.arrival[list(arrivals)], paths.arrived[list(arrivals)] = np.arange(len(far)) + count, 1
-    frame = table((*near, *far))
-    frame["point"] = np.repeat([0, 1], [count, len(far)]).astype(np.int16)
-    return find_limits(frame, blocks(()), measured(frame), Groups(frame, 1), paths, judged(*near))
-
-
 @pytest.mark.parametrize(("received", "by_arrivals"), [(1, True), (-1, False)])
 def test_needless_resends_may_be_on_their_way_when_the_receivers_capture_ends(received: int, by_arrivals: bool) -> None:
     """They would have brought nothing; where it is not known whether they did, arrivals are not known either."""
@@ -260,126 +209,6 @@ def test_data_in_flight_waits_also_where_a_needless_copy_comes_before_it() -> No
     script = (data(0, 1, 101), ack(100, 101), again(105, 1, 101, received=1), data(110, 101, 201), ack(1050, 201))
     limits = at_both_ends(*script, arrivals={0: 50.0, 2: 1000.0, 3: 1000.1})
     assert milliseconds(limits)["path_stall"] == 1000 - 110
-
-
-def queue(*spacing: float) -> tuple[pd.DataFrame, Paths]:
-    """Segments sent at once, which arrive so many ms after one another, captured at both ends and acknowledged."""
-    count = len(spacing)
-    sent = [data(0, 1 + 960 * n, 961 + 960 * n) for n in range(count)]
-    seen = [one._replace(ms=50 + sum(spacing[: n + 1])) for n, one in enumerate(sent)]
-    acks = [ack(100 + sum(spacing[: n + 1]), 961 + 960 * n) for n in range(count)]
-    paths = paths_of(3 * count, receiver=1)
-    paths.arrival[:count], paths.arrived[:count] = np.arange(count) + count, 1
-    frame = table((*sent, *seen, *acks))
-    frame["point"] = np.repeat([0, 1, 0], count).astype(np.int16)
-    return frame, paths
-
-
-def queued(*spacing: float, told_bps: float | None = None) -> Limits:
-    """What limited the client of such a queue."""
-    frame, paths = queue(*spacing)
-    return find_limits(frame, blocks(()), measured(frame), Groups(frame, 1), paths, judged(), Told(told_bps))
-
-
-def test_a_queue_at_the_bottleneck_is_the_paths_rate() -> None:
-    """The bottleneck is busy until the last packet left it, a path's delay before that arrived."""
-    limits = queued(*[10] * 40)
-    assert milliseconds(limits) == {"path_rate": 400, "application": 100}
-    assert limits.rate_bps[0] == pytest.approx(800_000)
-    assert limits.rate_from[0] == 2
-
-
-def test_without_an_agreed_rate_a_short_wait_is_no_queue_for_certain() -> None:
-    """It may be jitter, unless it is longer than a round trip."""
-    assert milliseconds(queued(*[10] * 5)) == {"unknown": 50, "application": 100}
-    assert milliseconds(queued(*[10] * 15)) == {"path_rate": 150, "application": 100}
-
-
-def in_order(count: int, lost: Sequence[int], repeated_ms: float) -> list[float]:
-    """The spacing of packets that a link sends every 10 ms; those behind a lost one are held until it was repeated.
-
-    A repeat takes its 10 ms, too; what was held comes 0.1 ms after one another.
-    """
-    slots = np.arange(1, count + 1) + np.searchsorted(np.asarray(lost) + repeated_ms / 10, np.arange(count))
-    whole = 10.0 * slots + repeated_ms * np.isin(np.arange(count), lost)
-    given = [0.0]
-    for ms in whole.tolist():
-        given.append(max(ms, given[-1] + 0.1))
-    return np.diff(given).tolist()
-
-
-SENT_AGAIN = (20, 50, 61, 90, 127, 133, 170, 215, 251, 280, 291, 333)
-
-
-def test_the_rate_of_a_link_that_delivers_in_order_is_that_between_its_bursts() -> None:
-    """No sixteen packets in a row take as long as others: some wait 300 ms for a repeat, and come at once after it."""
-    limits = queued(*in_order(400, SENT_AGAIN, 300))
-    assert limits.rate_from[0] == 2
-    assert limits.rate_bps[0] == pytest.approx(800_000, rel=0.01)
-    assert milliseconds(limits) == {"path_rate": pytest.approx(4120, abs=1), "application": pytest.approx(100, abs=1)}
-
-
-def test_acknowledgements_do_not_tell_the_rate_between_bursts() -> None:
-    """They came as the packets did, but how long the link repeated frames they do not tell."""
-    came = np.cumsum(in_order(400, SENT_AGAIN, 300)).tolist()
-    sent = [data(0, 1 + 960 * n, 961 + 960 * n) for n in range(400)]
-    assert found(*sent, *(ack(50 + ms, 961 + 960 * n) for n, ms in enumerate(came))).rate_from[0] == 0
-
-
-def test_what_is_behind_the_link_is_not_its_rate() -> None:
-    """Aggregates of four to forty packets every so often, whose packets come ten times as fast one after the other."""
-    sizes = np.random.default_rng(1).integers(4, 41, 40).tolist()
-    spacing = [gap for size in sizes for gap in (9.1 * size, *([1.0] * (size - 1)))]
-    assert queued(*spacing).rate_bps[0] == pytest.approx(8 * 1000 / 10.1e-3, rel=0.3)
-
-
-@pytest.mark.parametrize(("share", "found_from"), [(0.6, 0), (0.9, 2)])
-def test_of_two_rates_between_bursts_neither_is_the_paths_if_both_are_frequent(share: float, found_from: int) -> None:
-    """The spacing is 10 ms or 30 ms at random, in bursts of which each begins late."""
-    draw = np.random.default_rng(2)
-    spacing = [10.0 if often else 30.0 for often in (draw.random(800) < share).tolist()]
-    for at in range(0, 800, 20):
-        spacing[at] = float(draw.uniform(100, 900))
-    assert queued(*spacing).rate_from[0] == found_from
-
-
-def test_a_rate_that_only_some_bursts_have_is_not_the_paths() -> None:
-    """Fifteen of a hundred, and all others differ."""
-    draw = np.random.default_rng(3)
-    assert queued(*np.where(draw.random(800) < 0.15, 10.0, np.exp(draw.uniform(1.5, 5, 800)))).rate_from[0] == 0
-
-
-def test_packets_as_close_as_those_of_a_queue_keep_to_its_rate() -> None:
-    """What acknowledgements set off follows at the path's rate without waiting; few in a queue show it."""
-    for count, cause in ((40, "path_rate"), (20, "unknown")):
-        sent = [data(max(0, 10 * (n - 4)), 1 + 960 * n, 961 + 960 * n) for n in range(count)]
-        script = (*sent, ack(10 * count + 200, 1 + 960 * count))
-        limits = at_both_ends(*script, arrivals={n: 100.0 + 10 * n for n in range(count)})
-        assert milliseconds(limits) == {cause: 10 * count, "application": 200}
-
-
-def test_a_told_rate_stands_in_only_where_arrivals_do_not_contradict_it() -> None:
-    """A rate found from many arrivals wins; without any the told one counts."""
-    for told in (400_000, 1_600_000):
-        assert queued(*[10] * 40, told_bps=told).rate_bps[0] == pytest.approx(800_000)
-    alone = found(data(0, 1, 961), ack(100, 961), told_bps=800_000)
-    assert (alone.rate_bps[0], alone.rate_from[0]) == (800_000, 1)
-    assert milliseconds(alone)["path_rate"] == 10
-
-
-def test_a_change_of_the_rate_is_found() -> None:
-    """Each rate with the time from which it holds; the path is busy all the time."""
-    limits = queued(*[10] * 120, *[30] * 120)
-    start, rates = limits.changes.of(0)
-    assert rates == pytest.approx([800_000, 800_000 / 3], rel=0.01)
-    assert abs(start[1] - START - (50 + 1200) * MS) <= 16 * 30 * MS
-    assert milliseconds(limits)["path_rate"] == 1200 + 3600
-
-
-def test_a_rate_that_varies_without_holding_has_no_changes() -> None:
-    """Neither a few packets at another rate nor jitter is a change."""
-    for spacing in ([10] * 100 + [30] * 20 + [10] * 100, [6, 14] * 120, [9.8, 10.2] * 120):
-        assert len(queued(*spacing).changes.of(0)[0]) == 0
 
 
 def test_the_receivers_capture_alone_tells_a_closed_window_only() -> None:

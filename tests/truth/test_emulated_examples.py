@@ -44,9 +44,7 @@ def test_it_is_small_and_was_in_time(name: str) -> None:
 @EXAMPLE
 def test_what_it_shows_is_confirmed(name: str) -> None:
     """As examples/README.md says."""
-    assert KINDS[name] in {
-        one["kind"] for one in analysed(name).summary()["findings"] if one["verdict"] == "confirmed"
-    }
+    assert KINDS[name] in {one["kind"] for one in analysed(name).summary()["findings"] if one["verdict"] == "confirmed"}
 
 
 @EXAMPLE

@@ -1,0 +1,121 @@
+"""The rate of a path, found from arrivals: in queues, between bursts, told, and where it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from limiting import at_both_ends, found, milliseconds, queued
+from sending import ack, data
+from two_ends import MS, START
+
+from multitracer.compute import kernels
+
+
+@pytest.fixture(autouse=True)
+def plain_kernels(monkeypatch):
+    """Small cases run the kernels as plain Python."""
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert kernels.plain()
+
+
+def test_a_queue_at_the_bottleneck_is_the_paths_rate() -> None:
+    """The bottleneck is busy until the last packet left it, a path's delay before that arrived."""
+    limits = queued(*[10] * 40)
+    assert milliseconds(limits) == {"path_rate": 400, "application": 100}
+    assert limits.rate_bps[0] == pytest.approx(800_000)
+    assert limits.rate_from[0] == 2
+
+
+def test_without_an_agreed_rate_a_short_wait_is_no_queue_for_certain() -> None:
+    """It may be jitter, unless it is longer than a round trip."""
+    assert milliseconds(queued(*[10] * 5)) == {"unknown": 50, "application": 100}
+    assert milliseconds(queued(*[10] * 15)) == {"path_rate": 150, "application": 100}
+
+
+def in_order(count: int, lost: Sequence[int], repeated_ms: float) -> list[float]:
+    """The spacing of packets that a link sends every 10 ms; those behind a lost one are held until it was repeated.
+
+    A repeat takes its 10 ms, too; what was held comes 0.1 ms after one another.
+    """
+    slots = np.arange(1, count + 1) + np.searchsorted(np.asarray(lost) + repeated_ms / 10, np.arange(count))
+    whole = 10.0 * slots + repeated_ms * np.isin(np.arange(count), lost)
+    given = [0.0]
+    for ms in whole.tolist():
+        given.append(max(ms, given[-1] + 0.1))
+    return np.diff(given).tolist()
+
+
+SENT_AGAIN = (20, 50, 61, 90, 127, 133, 170, 215, 251, 280, 291, 333)
+
+
+def test_the_rate_of_a_link_that_delivers_in_order_is_that_between_its_bursts() -> None:
+    """No sixteen packets in a row take as long as others: some wait 300 ms for a repeat, and come at once after it."""
+    limits = queued(*in_order(400, SENT_AGAIN, 300))
+    assert limits.rate_from[0] == 2
+    assert limits.rate_bps[0] == pytest.approx(800_000, rel=0.01)
+    assert milliseconds(limits) == {"path_rate": pytest.approx(4120, abs=1), "application": pytest.approx(100, abs=1)}
+
+
+def test_acknowledgements_do_not_tell_the_rate_between_bursts() -> None:
+    """They came as the packets did, but how long the link repeated frames they do not tell."""
+    came = np.cumsum(in_order(400, SENT_AGAIN, 300)).tolist()
+    sent = [data(0, 1 + 960 * n, 961 + 960 * n) for n in range(400)]
+    assert found(*sent, *(ack(50 + ms, 961 + 960 * n) for n, ms in enumerate(came))).rate_from[0] == 0
+
+
+def test_what_is_behind_the_link_is_not_its_rate() -> None:
+    """Aggregates of four to forty packets every so often, whose packets come ten times as fast one after the other."""
+    sizes = np.random.default_rng(1).integers(4, 41, 40).tolist()
+    spacing = [gap for size in sizes for gap in (9.1 * size, *([1.0] * (size - 1)))]
+    assert queued(*spacing).rate_bps[0] == pytest.approx(8 * 1000 / 10.1e-3, rel=0.3)
+
+
+@pytest.mark.parametrize(("share", "found_from"), [(0.6, 0), (0.9, 2)])
+def test_of_two_rates_between_bursts_neither_is_the_paths_if_both_are_frequent(share: float, found_from: int) -> None:
+    """The spacing is 10 ms or 30 ms at random, in bursts of which each begins late."""
+    draw = np.random.default_rng(2)
+    spacing = [10.0 if often else 30.0 for often in (draw.random(800) < share).tolist()]
+    for at in range(0, 800, 20):
+        spacing[at] = float(draw.uniform(100, 900))
+    assert queued(*spacing).rate_from[0] == found_from
+
+
+def test_a_rate_that_only_some_bursts_have_is_not_the_paths() -> None:
+    """Fifteen of a hundred, and all others differ."""
+    draw = np.random.default_rng(3)
+    assert queued(*np.where(draw.random(800) < 0.15, 10.0, np.exp(draw.uniform(1.5, 5, 800)))).rate_from[0] == 0
+
+
+def test_packets_as_close_as_those_of_a_queue_keep_to_its_rate() -> None:
+    """What acknowledgements set off follows at the path's rate without waiting; few in a queue show it."""
+    for count, cause in ((40, "path_rate"), (20, "unknown")):
+        sent = [data(max(0, 10 * (n - 4)), 1 + 960 * n, 961 + 960 * n) for n in range(count)]
+        script = (*sent, ack(10 * count + 200, 1 + 960 * count))
+        limits = at_both_ends(*script, arrivals={n: 100.0 + 10 * n for n in range(count)})
+        assert milliseconds(limits) == {cause: 10 * count, "application": 200}
+
+
+def test_a_told_rate_stands_in_only_where_arrivals_do_not_contradict_it() -> None:
+    """A rate found from many arrivals wins; without any the told one counts."""
+    for told in (400_000, 1_600_000):
+        assert queued(*[10] * 40, told_bps=told).rate_bps[0] == pytest.approx(800_000)
+    alone = found(data(0, 1, 961), ack(100, 961), told_bps=800_000)
+    assert (alone.rate_bps[0], alone.rate_from[0]) == (800_000, 1)
+    assert milliseconds(alone)["path_rate"] == 10
+
+
+def test_a_change_of_the_rate_is_found() -> None:
+    """Each rate with the time from which it holds; the path is busy all the time."""
+    limits = queued(*[10] * 120, *[30] * 120)
+    start, rates = limits.changes.of(0)
+    assert rates == pytest.approx([800_000, 800_000 / 3], rel=0.01)
+    assert abs(start[1] - START - (50 + 1200) * MS) <= 16 * 30 * MS
+    assert milliseconds(limits)["path_rate"] == 1200 + 3600
+
+
+def test_a_rate_that_varies_without_holding_has_no_changes() -> None:
+    """Neither a few packets at another rate nor jitter is a change."""
+    for spacing in ([10] * 100 + [30] * 20 + [10] * 100, [6, 14] * 120, [9.8, 10.2] * 120):
+        assert len(queued(*spacing).changes.of(0)[0]) == 0
