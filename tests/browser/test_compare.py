@@ -217,6 +217,19 @@ def test_the_keys_of_the_report_work_here(small: Opened) -> None:
     assert page.locator('[data-mt-panel="goodput"] .canvas').is_hidden()
 
 
+def test_all_of_the_time_is_shown_first_however_long_the_page_loads(browser: Any, compared: Path) -> None:
+    """The view, which is kept once it has not moved for 300 ms, is not kept before the page has shown one."""
+    opened = Opened(browser.new_page(viewport={"width": 1280, "height": 800}))
+    opened.page.add_init_script(
+        "const set = window.setTimeout; window.setTimeout = (done, ms) => set(done, ms === 300 ? 0 : ms);"
+    )
+    opened.open(compared)
+    shown = opened.view()
+    opened.page.keyboard.press("0")
+    assert opened.view() == shown
+    opened.page.close()
+
+
 def test_axe_finds_nothing_while_it_is_read(browser: Any, compared: Path) -> None:
     """With a finding, the same in the other, and a part of a bar chosen, in both themes."""
     for theme in ("light", "dark"):

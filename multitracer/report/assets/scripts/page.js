@@ -20,6 +20,7 @@ class Page {
     this.help = document.getElementById("mt-help");
     this.status = document.getElementById("mt-status");
     this.notice = null; // what the status line says besides what is drawn
+    this.isShown = false; // whether the first view is drawn
     this.due = null; // the panels that are redrawn at the end of this task, if any are
     this.keys = this.commonKeys();
     dragAfterHolding(this.models);
@@ -93,10 +94,13 @@ class Page {
     this.status.title = this.status.textContent; // a narrow line cuts it
   }
 
-  /** Keeps the view, and puts what the reader chose into the address, once it has come to rest. */
+  /**
+   * Keeps the view, and puts what the reader chose into the address, once it has come to rest. What is there before the
+   * page has shown its first view is none that a reader chose.
+   */
   settleSoon() {
     clearTimeout(this.settling);
-    this.settling = setTimeout(() => this.settle(), SETTLE_MS);
+    if (this.isShown) this.settling = setTimeout(() => this.settle(), SETTLE_MS);
   }
 
   settle() {
@@ -150,6 +154,8 @@ class Page {
     this.timeRange.properties.end.change.connect(() => this.redrawSoon());
     if (asked.view) this.views.show(asked.view[0], asked.view[1]);
     await drawFirst();
+    this.isShown = true;
+    this.settleSoon();
     this.say(MT.address.complaint(damaged));
     window.addEventListener("hashchange", () => this.readAddress());
     document.documentElement.dataset.mtReady = "1";
@@ -205,10 +211,7 @@ async function drawAll(page) {
 
 /** For pages whose figures hold all their points and have no time axis: nothing is drawn again, no cursor is read. */
 function keepStill(page) {
-  page.redraw = () => {
-    clearTimeout(page.settling);
-    page.settling = setTimeout(() => page.settle(), SETTLE_MS);
-  };
+  page.redraw = () => page.settleSoon();
   document.getElementById("mt-readout").hidden = true;
   return async () => {};
 }
