@@ -43,6 +43,8 @@ MARK = "MULTITRACER_KILLS_RUN"
 """An environment variable that all processes of a run have."""
 LEFT_S, LONGEST_S, POLL_S = 5.0, 120.0, 0.1
 """What a run leaves may take so long to go."""
+MOST_LISTINGS = 20
+"""lsns(8) is called so often where other processes of the machine come and go."""
 KNOWN = {
     "transfer.json",
     "exchanges.csv",
@@ -123,11 +125,19 @@ def namespace(pid: int) -> str:
         return ""
 
 
+def listed_spaces() -> str:
+    """What lsns(8) prints; it gives up where a process ends while it reads its files."""
+    command = ["lsns", "-t", "net", "-n", "-r", "-o", "NS,PID"]
+    for _ in range(MOST_LISTINGS):
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if done.returncode == 0:
+            return done.stdout
+    raise SystemExit(f"lsns failed {MOST_LISTINGS} times in a row: {done.stderr}")
+
+
 def spaces() -> dict[str, int]:
     """All network namespaces that lsns(8) sees, and a process of each, 0 for none; their numbers are used again."""
-    command = ["lsns", "-t", "net", "-n", "-r", "-o", "NS,PID"]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    rows = (line.split() for line in shown.splitlines())
+    rows = (line.split() for line in listed_spaces().splitlines())
     return {f"net:[{number}]": int(process[0]) if process else 0 for number, *process in rows}
 
 
