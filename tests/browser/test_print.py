@@ -41,11 +41,15 @@ def dense(text: str) -> str:
     return re.sub(r"\s+", "", text)
 
 
-@pytest.fixture
-def printed(opened: Opened, report: Path) -> list[str]:
+@pytest.fixture(scope="module")
+def printed(browser: Any, report: Path) -> list[str]:
     """The pages of the example's report."""
+    opened = Opened(browser.new_page(viewport={"width": 1280, "height": 1400}))
     opened.open(report, "#theme=dark")
-    return pages_of(opened)
+    pages = pages_of(opened)
+    opened.page.close()
+    assert opened.complaints == []
+    return pages
 
 
 def test_every_finding_is_printed_with_all_of_its_texts(printed: list[str], analysis: Analysis) -> None:
