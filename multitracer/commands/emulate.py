@@ -74,12 +74,22 @@ def command(
     truth = emulate(made, keys, seed, output, command_line, begun)
     if truth["exit"]:
         say(f"the transfer ended with status {truth['exit']}")
-    if not truth["trusted"]:
-        say(f"not to be trusted: 1 % of slots were late by more than {truth['lateness_p99_percent']:.0f} % of a slot")
+    if not truth["trusted"] or not quiet():
+        say(_lateness(truth))
     if "datagrams" in truth:
         _print_delays(truth["datagrams"])
     elif not no_analyze:
         _analyze(context, output)
+
+
+def _lateness(truth: dict[str, Any]) -> str:
+    """How late the link was, in percent of a slot."""
+    slots, packets = (
+        f"99 % of {what} were late by at most {truth[f'{name}_p99_percent']:.1f} % of a slot,"
+        f" the latest by {truth[f'{name}_max_percent']:.0f} %"
+        for what, name in (("slots", "lateness"), ("packets", "delivery_lateness"))
+    )
+    return f"{'' if truth['trusted'] else 'not to be trusted: '}{slots}; {packets}"
 
 
 def _run_pairs(keys: KernelKeys, scenario: str, settings: dict[str, Any], seed: int, output: Path, *rest: str) -> int:

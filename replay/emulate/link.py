@@ -1,8 +1,8 @@
 """A link between two hosts in real time: their packets go through the engine as time goes on.
 
-The engine is driven up to now again and again. A slot that is late, as the system woke this process late, is done in
-model time: what the model does is the same, and only its packets are delivered later than it says, by the lateness,
-which is kept for each slot.
+The engine is driven up to now at every slot, and whenever a frame arrives. A slot that is late, as the system woke this
+process late, is done in model time: what the model does is the same, and only its packets are handed over later than it
+says. By how much is kept for each slot and for each packet.
 """
 
 from __future__ import annotations
@@ -65,6 +65,8 @@ class Packet:
     """When the link delivered it, or gave it up or refused it."""
     damaged: bool = False
     """What came was not the same packet: its compressed header was rebuilt wrong."""
+    handed_ns: int | None = None
+    """When its host was given it; None where its device had no room, or its header could not be rebuilt."""
 
 
 @dataclass
@@ -130,7 +132,7 @@ class RealTimeLink:
             batch = due = 0
             while not until():
                 batch, due = batch + 1, due + self.step_ns
-                self._wait(selector, due)
+                self._wait_with_arrivals(selector, due)
                 due = self._turn(due, batch)
                 self._fill()
             self._keep_log()
@@ -138,8 +140,20 @@ class RealTimeLink:
     def _now(self) -> int:
         return time.monotonic_ns() - self.start_mono_ns
 
+    def _wait_with_arrivals(self, selector: selectors.BaseSelector, due: int) -> None:
+        """Take in packets, and hand over what frames bring, until a slot is due."""
+        while (arrival := self._next_arrival()) < due:
+            self._wait(selector, arrival)
+            self.engine.run(min(self._now(), due - 1))
+            self._hear()
+        self._wait(selector, due)
+
+    def _next_arrival(self) -> int:
+        """When the next frame of those that are on the air arrives."""
+        return int(min(self.engine.link.forth.state.arrives_ns, self.engine.link.back.state.arrives_ns))
+
     def _wait(self, selector: selectors.BaseSelector, due: int) -> None:
-        """Take in packets until a slot is due."""
+        """Take in packets until something is due."""
         ahead = POLL_NS if self.step_ns < SHORT_SLOT_NS else 0
         while (left := due - self._now()) > 0:
             for key, _ in selector.select(max(0, left - ahead) / 1e9):
@@ -235,6 +249,7 @@ class RealTimeLink:
         if came is not None:
             with suppress(BlockingIOError):
                 os.write(self.devices[side], came)
+                packet.handed_ns = self._now()
 
     def _lose_before(self, packet: Packet, time_ns: int) -> None:
         """What was given before a packet that came is lost where nothing passes anything, as no sender says so."""

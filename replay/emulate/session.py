@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import socket
 import subprocess
@@ -13,13 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from multitracer.compute import kernels
 from multitracer.replay.emulate.host import QUEUE_PACKETS, Host
 from multitracer.replay.emulate.host_queue import held_octets, wants
 from multitracer.replay.emulate.kernel import WAYS, KernelKeys
 from multitracer.replay.emulate.kernel_clocks import SocketClocks, kernel_clocks
+from multitracer.replay.emulate.lateness import lateness, write_packets, write_slots
 from multitracer.replay.emulate.line import Bare, CompressedPpp, Line, Ppp
 from multitracer.replay.emulate.link import MOST_PACKETS, RealTimeLink
 from multitracer.replay.emulate.realtime import on_time
@@ -29,7 +27,7 @@ from multitracer.replay.emulate.truth import Seen, thrown_away, transfer_truth
 from multitracer.replay.emulate.window_limits import window_limits
 from multitracer.replay.record.kept_log import KeptLog
 from multitracer.replay.record.link_frames import LOGGED
-from multitracer.replay.record.link_logs import LinkLogs
+from multitracer.replay.record.link_logs import SIDES, LinkLogs
 from multitracer.replay.simulate.loops import engine_protocol
 from multitracer.replay.simulate.run import setting
 from multitracer.replay.simulate.scenario import Scenario
@@ -37,7 +35,6 @@ from multitracer.replay.simulate.simulation import Setting
 
 ADDRESSES = ("10.87.0.1", "10.87.0.2")
 """Of the hosts at the network's and the mobile's side of the link."""
-SIDES = ("network", "mobile")
 TRUTH, LATENESS, PACKETS, CLOCKS = "truth.json", "lateness.csv", "link_packets.csv", "kernel_clocks.txt"
 SETTLE_S, LONGEST_SETTLE_S = 1.0, 10.0
 """The link goes on for so long after the transfer; and at most for so long while it has packets."""
@@ -89,8 +86,8 @@ def emulate(
         for one in recorders:
             one.ask_to_end()
     _write_logs(directory, Run(scenario, made, link), link.start_ns)
-    _write_lateness(directory / LATENESS, link)
-    _write_packets(directory / PACKETS, link)
+    write_slots(directory / LATENESS, link)
+    write_packets(directory / PACKETS, link)
     folders = directory / ("snd", "rcv")[sender], directory / ("rcv", "snd")[sender]
     wrote_all = not command and status == 0 and scenario.word("workload.kind") == "file-transfer"
     seen = Seen(folders, discarded, kernel_clocks(directory / CLOCKS), wrote_all)
@@ -170,40 +167,11 @@ def _write_truth(
     measured: dict[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """Write truth.json; returns what it holds."""
-    percent = 100 / link.step_ns * np.append(link.slots.whole()["late_ns"], [] if len(link.slots) else [0])
-    late = float(np.quantile(percent, 0.99))
     truth = {
         "parameters": keys.parameters(scenario), "start_ns": link.start_ns, "exit": status,
-        "lateness_p99_percent": late,
-        "lateness_max_percent": float(percent.max()), "trusted": late <= keys["emulate.max_lateness_percent"],
+        **lateness(link, keys["emulate.max_lateness_percent"]),
         "window_limits": [one._asdict() for one in window_limits(scenario, keys)],
         "header_discards": sum(one.damaged for one in link.packets), **measured,
     }  # fmt: skip
     (directory / TRUTH).write_text(json.dumps(truth, indent=2) + "\n")
     return truth
-
-
-def _write_lateness(path: Path, link: RealTimeLink) -> None:
-    """Every slot: when it was due, and by how much later it was done, in which batch."""
-    with path.open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(("time_s", "direction", "slot", "late_us", "batch"))
-        rows.writerows(
-            (f"{due_ns / 1e9:.6f}", "both", due_ns // link.step_ns, f"{late_ns / 1e3:.1f}", batch)
-            for due_ns, late_ns, batch in link.slots.whole().tolist()
-        )
-
-
-def _write_packets(path: Path, link: RealTimeLink) -> None:
-    """Every packet that the link was given, and what became of it."""
-    with path.open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(("side", "octets", "offered_s", "delivered_s", "lost_s"))
-        rows.writerows(
-            (SIDES[one.side], len(one.octets), *map(_seconds, (one.given_ns, one.delivered_ns, one.lost_ns)))
-            for one in link.packets
-        )
-
-
-def _seconds(time_ns: int | None) -> str:
-    return "" if time_ns is None else f"{time_ns / 1e9:.6f}"

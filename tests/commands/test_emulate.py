@@ -12,24 +12,32 @@ from multitracer.commands import emulate
 from multitracer.replay.emulate import pairs, session
 
 LOST = {"delay_ms": None, "delay_p50_ms": None, "delay_p99_ms": None, "delay_max_ms": None}
+ON_TIME = {f"{name}lateness_{share}_percent": 1.0 for name in ("", "delivery_") for share in ("p99", "max")}
 CAME = {"delay_ms": 32.6, "delay_p50_ms": 32.0, "delay_p99_ms": 40.04, "delay_max_ms": 59.9}
 
 
 def run(monkeypatch: pytest.MonkeyPatch, output: Path, *arguments: str, **truth: Any) -> Result:
     """The command over a run that gives this truth."""
-    monkeypatch.setattr(
-        session, "emulate", lambda *_: {"trusted": True, "exit": 0, "lateness_p99_percent": 1.0, **truth}
-    )
+    monkeypatch.setattr(session, "emulate", lambda *_: {"trusted": True, "exit": 0, **ON_TIME, **truth})
     given = ["gsm-call", "--no-analyze", "-o", str(output), *arguments]
     return CliRunner().invoke(emulate.command, given, catch_exceptions=False)
 
 
 def test_a_run_that_was_late_is_not_to_be_trusted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The command says so and succeeds; of one that was on time it says nothing."""
-    late = run(monkeypatch, tmp_path / "a", trusted=False, lateness_p99_percent=31.0)
-    assert "not to be trusted: 1 % of slots were late by more than 31 % of a slot" in late.stderr
+    """The command says so and succeeds, also where it is quiet; of one that was on time it says how late it was."""
+    late = run(monkeypatch, tmp_path / "a", trusted=False, delivery_lateness_p99_percent=31.0)
     assert late.exit_code == 0
-    assert "trusted" not in run(monkeypatch, tmp_path / "b").stderr
+    said = (
+        "99 % of slots were late by at most 1.0 % of a slot, the latest by 1 %; 99 % of packets were late by at most "
+    )
+    assert f"not to be trusted: {said}31.0 % of a slot" in late.stderr
+    timely = run(monkeypatch, tmp_path / "b").stderr
+    assert f"{said}1.0 % of a slot" in timely
+    assert "trusted" not in timely
+    for trusted in (False, True):
+        quietly = run(monkeypatch, tmp_path / f"quiet-{trusted}", "-q", trusted=trusted).stderr
+        assert ("not to be trusted" in quietly) != trusted
+        assert trusted == (quietly == "")
 
 
 def test_how_late_a_run_may_be_is_an_option_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -38,7 +46,7 @@ def test_how_late_a_run_may_be_is_an_option_too(monkeypatch: pytest.MonkeyPatch,
 
     def emulated(_: Any, keys: Any, *__: Any) -> dict[str, Any]:
         asked.append(keys["emulate.max_lateness_percent"])
-        return {"trusted": True, "exit": 0}
+        return {"trusted": True, "exit": 0, **ON_TIME}
 
     monkeypatch.setattr(session, "emulate", emulated)
     given = ["gsm-call", "--no-analyze", "-o", str(tmp_path / "a"), "--max-lateness", "2.5"]

@@ -115,6 +115,19 @@ def test_times_are_those_of_the_model(two_hosts: object) -> None:
     assert 4_000_000 <= packet.delivered_ns - packet.given_ns <= 4_000_000 + 2_000_000
 
 
+def test_a_packet_is_handed_over_when_its_frame_arrives(two_hosts: object) -> None:
+    """Not only with the next slot, which is 70 ms later."""
+    (a, b), devices = two_hosts  # type: ignore[misc]
+    link = link_of(devices, **PROTOCOLS["raw"], **{"link.tti_s": 0.1, "link.delay_s": 0.13})
+    for number in range(3):
+        a.send(bytes([number]) * 100)
+    carry(link, 3)
+    assert len(received(b)) == 3
+    came = [(one.delivered_ns, one.handed_ns) for one in link.packets]
+    assert [delivered % 100_000_000 for delivered, _ in came] == [30_000_000] * 3
+    assert all(0 <= handed - delivered < 35_000_000 for delivered, handed in came)
+
+
 def test_every_slot_has_its_lateness_once(two_hosts: object) -> None:
     """Slots that are done together have the number of one batch; none is left out."""
     (a, _), devices = two_hosts  # type: ignore[misc]

@@ -1,0 +1,60 @@
+"""What became of the packets of an emulated run by the captures of both its hosts, beside what the link says."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import dpkt
+
+from multitracer.replay.emulate.lateness import packet_hash
+from multitracer.replay.emulate.session import ADDRESSES
+from multitracer.replay.record.link_logs import SIDES
+
+
+def differences(directory: Path) -> list[str]:
+    """Packets that one host sent and the other did not get, though the link lost none, or the other way round."""
+    return [said for side in SIDES for said in _one_way(directory, side)]
+
+
+def _one_way(directory: Path, side: str) -> Iterator[str]:
+    given = [
+        row for row in csv.DictReader((directory / "link_packets.csv").read_text().splitlines()) if row["side"] == side
+    ]
+    own = ADDRESSES[SIDES.index(side)]
+    captures = {}
+    for folder in ("snd", "rcv"):
+        (capture,) = (directory / folder).glob("*.pcap*")
+        captures[folder] = list(_hashes(capture, own))
+    sender, receiver = ("snd", "rcv") if _sends_data(directory, side) else ("rcv", "snd")
+    if captures[sender] != [row["hash"] for row in given]:
+        yield f"{side}: the host sent {len(captures[sender])} packets, the link was given {len(given)}, or others"
+    handed = sorted((row for row in given if row["late_us"]), key=_handed_us)
+    if captures[receiver] != [row["hash"] for row in handed]:
+        yield f"{side}: the peer got {len(captures[receiver])} packets, the link handed over {len(handed)}, or others"
+    times = [float(row["delivered_s"]) for row in handed]
+    if times != sorted(times):
+        yield f"{side}: packets were handed over in another order than the model's"
+    untold = [row for row in given if not row["late_us"] and not row["lost_s"]]
+    if untold and given.index(untold[0]) < len(given) - len(untold):
+        yield f"{side}: {len(untold)} packets neither came nor were lost, the first given at {untold[0]['offered_s']} s"
+
+
+def _handed_us(row: dict[str, str]) -> float:
+    return 1e6 * float(row["delivered_s"]) + float(row["late_us"])
+
+
+def _sends_data(directory: Path, side: str) -> bool:
+    """Whether the transfer's data goes from this side to the other."""
+    down = json.loads((directory / "truth.json").read_text())["parameters"]["workload.direction"] == "down"
+    return down == (side == SIDES[0])
+
+
+def _hashes(capture: Path, source: str) -> Iterator[str]:
+    """Of the packets from an address, in the order of the capture."""
+    with capture.open("rb") as file:
+        for _, octets in dpkt.pcap.UniversalReader(file):
+            if octets[12:16] == bytes(map(int, source.split("."))):
+                yield packet_hash(octets)
