@@ -8,7 +8,7 @@ from typing import Any
 
 from multitracer.model.errors import MissingCapabilityError, UsageError
 from multitracer.replay.emulate.schedule import SLOT_S, load
-from multitracer.replay.simulate.kernel_keys import EMULATE, KERNEL, TRANSFER
+from multitracer.replay.simulate.kernel_keys import BY_DEFAULT, CONGESTION_CONTROL, EMULATE, KERNEL, TRANSFER
 from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.schema import NAMED, base_of
 
@@ -82,7 +82,7 @@ class KernelKeys:
     def sysctls(self) -> list[str]:
         """The settings of a host's network namespace, as sysctl(8) writes them."""
         made = [f"net.ipv4.tcp_{name}={self[f'kernel.{name}']}" for name in ("sack", "frto", "recovery", "timestamps")]
-        if (chosen := self["kernel.congestion_control"]) != NAMED["kernel.congestion_control"].default:
+        if (chosen := self[CONGESTION_CONTROL]) != BY_DEFAULT:
             check_congestion_control(chosen)
             made.append(f"net.ipv4.tcp_congestion_control={chosen}")
         for name, sysctl in (("send", "wmem"), ("receive", "rmem")):
@@ -97,12 +97,12 @@ def check_congestion_control(name: str) -> None:
                           for which in ("available", "allowed"))  # fmt: skip
     if name not in available:
         raise MissingCapabilityError(
-            f"kernel.congestion_control = {name}: this kernel has {', '.join(available)}\n"
+            f"{CONGESTION_CONTROL} = {name}: this kernel has {', '.join(available)}\n"
             f"`modprobe tcp_{name}` adds it, where the kernel was built with it as a module."
         )
     if name not in allowed:
         raise MissingCapabilityError(
-            f"kernel.congestion_control = {name}: network namespaces may use {', '.join(allowed)} here\n"
+            f"{CONGESTION_CONTROL} = {name}: network namespaces may use {', '.join(allowed)} here\n"
             f"`sysctl -w net.ipv4.tcp_allowed_congestion_control='{' '.join([*allowed, name])}'` allows it."
         )
 

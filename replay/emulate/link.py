@@ -189,12 +189,12 @@ class RealTimeLink:
         """Let everything happen that was due by now; returns when the last slot was that is done so."""
         now = self._now()
         slots = range(due, now + 1, self.step_ns)
-        self.slots.append([(slot, now - slot, batch) for slot in slots])
         if any(map(len, self.schedules)):
             for slot in slots:
                 self._run_slot(slot)
         self.engine.run(now)
         self._hear()
+        self.slots.append([(slot, now - slot, batch) for slot in slots])
         return slots[-1]
 
     def _hear(self) -> None:
@@ -248,8 +248,9 @@ class RealTimeLink:
         packet.damaged = came != packet.octets
         if came is not None:
             with suppress(BlockingIOError):
+                handed = self._now()
                 os.write(self.devices[side], came)
-                packet.handed_ns = self._now()
+                packet.handed_ns = handed
 
     def _lose_before(self, packet: Packet, time_ns: int) -> None:
         """What was given before a packet that came is lost where nothing passes anything, as no sender says so."""

@@ -108,7 +108,7 @@ def test_every_packet_was_delivered_and_lateness_is_told(emulated: Path) -> None
         assert truth[f"{name}_p99_percent"] == pytest.approx(np.quantile(late, 0.99), rel=0.01)
         assert truth[f"{name}_max_percent"] == pytest.approx(max(late), rel=0.01)
     late = max(truth["lateness_p99_percent"], truth["delivery_lateness_p99_percent"])
-    assert truth["trusted"] == (late <= 10)
+    assert truth["trusted"] == (late <= 10)  # a tenth of these slots is more than a millisecond
     assert (truth["exit"], truth["not_handed_over"]) == (0, 0)
 
 
