@@ -11,8 +11,8 @@ import click
 
 from multitracer.commands.messages import quiet, say, verbosity_options
 from multitracer.commands.parameters import Whole
-from multitracer.model.errors import UsageError
-from multitracer.recorder.tracefs import BUFFER_MB
+from multitracer.model.errors import MissingCapabilityError, UsageError
+from multitracer.recorder.tracefs import BUFFER_MB, MOST_MB
 
 if TYPE_CHECKING:
     from multitracer.recorder.needs import Missing
@@ -38,12 +38,13 @@ MOST_BUFFER_MB = 1024
 @click.option("--port", "ports", multiple=True, type=Whole(1, MOST_PORT),
               help="Record only TCP with this port at either end (repeatable).")  # fmt: skip
 @click.option("--remote", metavar="USER@HOST", default="",
-              help="Record at the other end too, over ssh; multitracer has to be installed there.")  # fmt: skip
+              help="Record at the other end too, over ssh, which may ask for a password; multitracer has to be "
+                   "installed there.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="A new folder for the recording.  [default: recording-DATE-TIME]")  # fmt: skip
-@click.option("--buffer", "buffer_mb", metavar="MB", type=Whole(1, MOST_BUFFER_MB), default=BUFFER_MB,
-              show_default=True,
-              help="Each of the kernel's buffers, of packets and of TCP's events on each processor.")  # fmt: skip
+@click.option("--buffer", "buffer_mb", metavar="MB", type=Whole(1, MOST_BUFFER_MB),
+              help="Each of the kernel's buffers, of packets and of TCP's events on each processor.  "
+                   f"[default: {BUFFER_MB}; of events less where all would exceed {MOST_MB}]")  # fmt: skip
 @click.option("--no-analyze", is_flag=True, help="Only record.")
 @click.option("--check", is_flag=True, help="Record nothing; say what could not be recorded here, and what would help.")
 @click.option("--json", "as_json", is_flag=True, help="With --check: as JSON.")
@@ -83,6 +84,7 @@ def command(
     _tell_end(described, directory)
     if not options["no_analyze"]:
         _analyze(directory)
+    _tell_lost(described)
 
 
 def _tell_missing(missing: list[Missing], *, as_json: bool) -> None:
@@ -107,6 +109,15 @@ def _tell_end(described: dict[str, Any], directory: Path) -> None:
     if not quiet():
         names = ", ".join(sorted(path.name for path in directory.iterdir()))
         say(f"recorded in {directory}: {names}")
+
+
+def _tell_lost(described: dict[str, Any]) -> None:
+    """End with an error where the recording of the other end did not arrive: that of this one is kept all the same."""
+    from multitracer.recorder.remote import WHAT
+
+    for one in described["missing"]:
+        if one["what"] == WHAT:
+            raise MissingCapabilityError(f"{WHAT} is missing: it needs {one['needs']}; that of this end is complete")
 
 
 def _analyze(directory: Path) -> None:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from multitracer.model.errors import MissingCapabilityError
-from multitracer.recorder import packet_capture, socket_samples
+from multitracer.recorder import packet_capture, settings, socket_samples
 from multitracer.recorder.packet_capture import PacketCapture
+from multitracer.recorder.tcp_events import EVENTS, TcpEvents
 from multitracer.recorder.tracefs import TraceFs
 
-PROBE_EVENT, RETRANSMIT_EVENT = "tcp/tcp_probe", "tcp/tcp_retransmit_skb"
-STATE_EVENT = "tcp/tcp_cong_state_set"
-"""Recorded beside the retransmissions where the kernel has it: which of them begin a recovery."""
-EVENTS = {
-    PROBE_EVENT: "TCP's state at every acknowledgement",
-    RETRANSMIT_EVENT: "what made TCP retransmit",
-}
-"""The kernel's events that are recorded, and what each tells."""
+_LOCKDOWN = Path("/sys/kernel/security/lockdown")
+_NO_PORT = 0
+_TRIED_MB = 1
+"""To find the memory of larger buffers holds up what runs on the processors."""
 
 
 class Missing(NamedTuple):
@@ -34,16 +33,56 @@ def tracing() -> tuple[TraceFs | None, list[Missing]]:
     try:
         tracefs = TraceFs.open()
     except OSError as error:
-        needs = f"root of the machine, and a kernel with tracefs ({error.strerror or error})"
-        return None, [Missing(f"{what} (tracepoint {_colon(event)})", needs) for event, what in EVENTS.items()]
+        return None, _no_event(f"root of the machine, and a kernel with tracefs ({error.strerror or error})")
     absent = [event for event in EVENTS if not tracefs.has_event(event)]
     if absent:
         tracefs.close()
         return None, [
-            Missing(EVENTS[event], f"a kernel with the tracepoint {_colon(event)} (Linux 4.16 or later)")
+            Missing(EVENTS[event], f"a kernel{_unlocked()} with the tracepoint {_colon(event)} (Linux 4.16 or later)")
             for event in absent
         ]
     return tracefs, []
+
+
+def refused(error: OSError) -> list[Missing]:
+    """What is missing where the kernel has the events, and refuses to record them."""
+    if error.errno == errno.ENOMEM:
+        return _no_event("more free memory, or a smaller --buffer")
+    return _no_event(f"a kernel{_unlocked()} that lets them be recorded ({error.strerror or error})")
+
+
+def stacks(events: TcpEvents) -> list[Missing]:
+    """What keeps the kernel's stack from being recorded with a retransmission."""
+    if events.no_stacks is None:
+        return []
+    reason = events.no_stacks.strerror or events.no_stacks
+    return [Missing("the kernel's stack of each retransmission", f"a kernel with CONFIG_STACKTRACE ({reason})")]
+
+
+def _no_event(needs: str) -> list[Missing]:
+    return [Missing(f"{what} (tracepoint {_colon(event)})", needs) for event, what in EVENTS.items()]
+
+
+def _unlocked() -> str:
+    """Words for a kernel that is not as this one, where it is locked down (kernel_lockdown(7))."""
+    try:
+        locked = "[confidentiality]" in _LOCKDOWN.read_text()
+    except OSError:
+        locked = False
+    return f" that is not locked down ({_LOCKDOWN})" if locked else ""
+
+
+def tcp_state() -> list[Missing]:
+    """What keeps TCP's state from being recorded, by trying to record the events of a port that nothing has."""
+    tracefs, lacks = tracing()
+    if tracefs is not None:
+        with closing(tracefs), tempfile.TemporaryDirectory() as scratch:
+            try:
+                with TcpEvents(tracefs, Path(scratch), (_NO_PORT,), _TRIED_MB) as events:
+                    return stacks(events)
+            except OSError as error:
+                lacks = refused(error)
+    return [*lacks, *samples()]
 
 
 def packets(interface: str) -> list[Missing]:
@@ -63,12 +102,16 @@ def samples() -> list[Missing]:
     return [] if socket_samples.available() else [Missing("samples of TCP's state", "ss: install the package iproute2")]
 
 
+def queue(interface: str) -> list[Missing]:
+    """What keeps the settings of an interface's queue from being read; "any" interface has none."""
+    if interface == "any" or settings.qdisc(interface) is not None:
+        return []
+    return [Missing("the interface's queueing discipline", "tc: install the package iproute2 (Fedora: iproute-tc)")]
+
+
 def all_missing(interface: str) -> list[Missing]:
     """All that is not recorded on this machine."""
-    tracefs, lacks = tracing()
-    if tracefs is not None:
-        tracefs.close()
-    return [*packets(interface), *lacks, *(samples() if lacks else [])]
+    return [*packets(interface), *tcp_state(), *queue(interface)]
 
 
 def _colon(event: str) -> str:

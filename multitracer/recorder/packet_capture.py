@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,8 @@ SNAPLEN = 128
 _BEGIN_S = 5.0
 SETTLE_S = 1.2
 """Packets wait up to 1 s in the kernel's buffer for the tool to take them: so long it has to go on after the last."""
+_TIED = "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 2); os.execvp(sys.argv[1], sys.argv[1:])"
+"""PR_SET_PDEATHSIG (linux/prctl.h) with SIGINT, and then the command."""
 _DROPPED = re.compile(r"(\d+) packets? dropped by kernel|received/dropped on interface .*?: (\d+)/(\d+)")
 _BEGUN = re.compile(r"listening on|^File: ", re.MULTILINE)
 
@@ -52,8 +55,11 @@ def command(name: str, interface: str, ports: Sequence[int], path: Path, buffer_
 
 
 def ending_with_this_process(started: Sequence[str]) -> list[str]:
-    """The command, ended by the kernel when this process is killed (util-linux; without it, it goes on)."""
-    return [*(["setpriv", "--pdeathsig", "INT", "--"] if shutil.which("setpriv") else []), *started]
+    """The command, ended by the kernel when this process is killed: by setpriv of util-linux, without it by Python."""
+    setpriv = shutil.which("setpriv")
+    if setpriv and Path(setpriv).resolve().name == "setpriv":  # busybox's cannot
+        return ["setpriv", "--pdeathsig", "INT", "--", *started]
+    return [sys.executable, "-I", "-S", "-c", _TIED, *started]
 
 
 class PacketCapture:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
+import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -14,13 +17,20 @@ from types import TracebackType
 from typing import IO
 
 from multitracer.model.errors import MissingCapabilityError
+from multitracer.recorder.needs import Missing
 from multitracer.recorder.stop_signals import StopSignals
 
 FOLDER = "remote"
 """Where in the recording that of the other end is put."""
+WHAT = "the recording of the other end"
 _BEGUN = "recording on "
-_BEGIN_S = 60.0
-"""The other end may ask for a password first."""
+_BEGIN_S = 120.0
+"""ssh may ask in the terminal first; as long as sshd waits for a password (sshd_config(5), LoginGraceTime)."""
+_UNINTERRUPTED = "trap '' INT HUP; exec \"$@\""
+"""ssh keeps the terminal, to ask in it; Ctrl-C there, which reaches it too, is ignored, as ssh leaves that so."""
+_FILE = re.compile(rf"{FOLDER}/(\w[\w.-]*)", re.ASCII)
+_END = 1024
+"""Octets of zeros that end an archive (tar(5))."""
 _POLL_S = 0.1
 
 
@@ -33,26 +43,47 @@ def script(ports: Sequence[int]) -> str:
     )
 
 
+def unpack(file: IO[bytes], directory: Path) -> None:
+    """Write the other end's files into a folder.
+
+    Only regular files of plain names are taken: nothing in an archive says where something is written. Of one that is
+    cut, what is there is written; then raises TarError.
+    """
+    with tarfile.open(fileobj=file, mode="r:") as archive:
+        for member in archive:
+            named = _FILE.fullmatch(member.name)
+            content = archive.extractfile(member) if named and member.isreg() else None
+            if named and content:
+                directory.mkdir(exist_ok=True)
+                with (directory / named[1]).open("wb") as written:
+                    shutil.copyfileobj(content, written)
+    file.seek(max(0, file.seek(0, os.SEEK_END) - _END))
+    if any(file.read()) or not directory.is_dir():
+        raise tarfile.ReadError("it has no end, or no files")
+
+
 class RemoteRecording:
-    """A recording at another host, from when `with` is entered until it is left; it is then in `directory`."""
+    """A recording at another host, from when `with` is entered until it is left; it is then in `directory`.
+
+    What of it did not arrive is told by `missing`: whatever happens to it, the recording of this end is to be kept.
+    """
 
     def __init__(self, host: str, ports: Sequence[int], directory: Path, stop: StopSignals) -> None:
+        self.missing: list[Missing] = []
+        """Known at the end."""
         self._host, self._directory, self._stop = host, directory, stop
-        self._command = ["ssh", "--", host, script(ports)]
+        self._command = ["sh", "-c", _UNINTERRUPTED, "sh", "ssh", "--", host, script(ports)]
         self._said: list[str] = []
         self._begun = threading.Event()
 
     def __enter__(self) -> RemoteRecording:
+        if shutil.which("ssh") is None:
+            raise MissingCapabilityError("--remote needs ssh: install the package openssh-client")
         self._archive = tempfile.TemporaryFile()
-        try:
-            # In a group of its own: Ctrl-C ends the transfer, and closing the standard input ends this.
-            self._process = subprocess.Popen(
-                self._command, stdin=subprocess.PIPE, stdout=self._archive, stderr=subprocess.PIPE, text=True,
-                errors="replace", start_new_session=True,
-            )  # fmt: skip
-        except FileNotFoundError:
-            self._archive.close()
-            raise MissingCapabilityError("--remote needs ssh: install the package openssh-client") from None
+        self._process = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=self._archive, stderr=subprocess.PIPE, text=True,
+            errors="replace",
+        )  # fmt: skip
         assert self._process.stderr is not None
         self._listener = threading.Thread(target=self._listen, args=(self._process.stderr,))
         self._listener.start()
@@ -75,11 +106,14 @@ class RemoteRecording:
             self._end()
             self._archive.seek(0)
             try:
-                with tarfile.open(fileobj=self._archive) as archive:
-                    archive.extractall(self._directory, filter="data")
+                unpack(self._archive, self._directory / FOLDER)
             except tarfile.TarError:
-                problem = f"{self._host}: its recording did not arrive: {self._last_words()}"
-                raise MissingCapabilityError(problem) from None
+                self.missing = [self._lost(self._last_words())]
+            except OSError as problem:
+                self.missing = [self._lost(problem.strerror or str(problem))]
+
+    def _lost(self, reason: str) -> Missing:
+        return Missing(WHAT, f"all of it to arrive from {self._host} ({reason})")
 
     def _listen(self, stderr: IO[str]) -> None:
         with stderr:

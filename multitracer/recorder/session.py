@@ -15,17 +15,17 @@ from typing import Any
 
 from multitracer.model.errors import MissingCapabilityError, UsageError
 from multitracer.recorder import needs, packet_capture
-from multitracer.recorder.needs import PROBE_EVENT, RETRANSMIT_EVENT, STATE_EVENT, Missing
+from multitracer.recorder.needs import Missing
 from multitracer.recorder.packet_capture import PacketCapture
 from multitracer.recorder.remote import RemoteRecording
 from multitracer.recorder.settings import settings
 from multitracer.recorder.socket_samples import SocketSamples
 from multitracer.recorder.stop_signals import StopSignals
-from multitracer.recorder.tracefs import BUFFER_MB, CLOCK, Instance, TraceFs, now_on_both_clocks
+from multitracer.recorder.tcp_events import FILES, PROBE_EVENT, RETRANSMIT_EVENT, TcpEvents, filter_of
+from multitracer.recorder.tracefs import BUFFER_MB, CLOCK, now_on_both_clocks
 
-PACKETS, PROBES, RETRANSMISSIONS = "snd.pcap", "tcp_probe.txt", "retransmit.txt"
-SS, MACHINE = "ss.txt", "machine.json"
-FILES = {PROBE_EVENT: PROBES, RETRANSMIT_EVENT: RETRANSMISSIONS}
+PACKETS, SS, MACHINE = "snd.pcap", "ss.txt", "machine.json"
+PROBES, RETRANSMISSIONS = FILES[PROBE_EVENT], FILES[RETRANSMIT_EVENT]
 _POLL_S, _GRACE_S = 0.05, 2.0
 NOT_STARTED = 127
 """The status of a command that could not be started, as shells report it."""
@@ -43,8 +43,8 @@ class Wanted:
     """What makes the transfer; empty to record until Ctrl-C."""
     remote: str = ""
     """The host of the other end, as ssh takes it, to record there too; empty for none."""
-    buffer_mb: int = BUFFER_MB
-    """Of each of the kernel's buffers here: of packets, and of an event on each processor."""
+    buffer_mb: int | None = None
+    """Of each of the kernel's buffers here: of packets, and of an event on each processor; None for the usual."""
 
 
 @dataclass
@@ -52,7 +52,8 @@ class _Recorders:
     """What is being recorded, and what is not."""
 
     capture: PacketCapture | None = None
-    instances: list[Instance] = field(default_factory=list)
+    events: TcpEvents | None = None
+    other_end: RemoteRecording | None = None
     missing: list[Missing] = field(default_factory=list)
 
 
@@ -79,16 +80,19 @@ def _recorded(wanted: Wanted, begun: Callable[[list[Missing]], None], stop: Stop
     recorders, described = _Recorders(), settings(wanted.interface)
     with ExitStack() as stack:
         if wanted.remote:
-            stack.enter_context(RemoteRecording(wanted.remote, wanted.ports, wanted.directory, stop))
+            other_end = RemoteRecording(wanted.remote, wanted.ports, wanted.directory, stop)
+            recorders.other_end = stack.enter_context(other_end)
         _record_packets(wanted, recorders, stack)
         _record_tcp(wanted, recorders, stack)
         if recorders.capture is None and not any(wanted.directory.iterdir()):
             raise MissingCapabilityError("\n".join(f"{one.what}: {one.needs}" for one in recorders.missing))
+        recorders.missing += needs.queue(wanted.interface)
         clocks = [now_on_both_clocks()]
         begun(recorders.missing)
         status = _transfer(wanted.command, stop)
         time.sleep(packet_capture.SETTLE_S)
         clocks.append(now_on_both_clocks())
+    recorders.missing += recorders.other_end.missing if recorders.other_end else []
     return described | {
         "tracing": _tracing(recorders, wanted, clocks),
         "capture": _capture(recorders.capture),
@@ -108,7 +112,7 @@ def make_new(directory: Path) -> None:
 def _remove_empty(directory: Path) -> None:
     """Remove the files of what did not happen, such as retransmissions: "tracing" says that they were recorded."""
     for path in directory.iterdir():
-        if not path.stat().st_size:
+        if path.is_file() and not path.stat().st_size:
             path.unlink()
 
 
@@ -117,38 +121,29 @@ def _record_packets(wanted: Wanted, recorders: _Recorders, stack: ExitStack) -> 
     recorders.missing += lacks
     if not lacks:
         path = wanted.directory / PACKETS
-        recorders.capture = stack.enter_context(PacketCapture(wanted.interface, wanted.ports, path, wanted.buffer_mb))
+        capture = PacketCapture(wanted.interface, wanted.ports, path, wanted.buffer_mb or BUFFER_MB)
+        recorders.capture = stack.enter_context(capture)
 
 
 def _record_tcp(wanted: Wanted, recorders: _Recorders, stack: ExitStack) -> None:
     """Record TCP's state by tracepoints, else by samples."""
     tracefs, lacks = needs.tracing()
-    recorders.missing += lacks
     if tracefs is not None:
         stack.callback(tracefs.close)
-        tracefs.remove_dead()
-        _trace(tracefs, wanted, recorders, stack)
-        return
-    recorders.missing += (lacks := needs.samples())
-    if not lacks:
+        try:
+            tracefs.remove_dead()
+            events = TcpEvents(tracefs, wanted.directory, wanted.ports, wanted.buffer_mb)
+            recorders.events = stack.enter_context(events)
+        except OSError as error:
+            lacks = needs.refused(error)
+        else:
+            recorders.missing += needs.stacks(events)
+            return
+    no_samples = needs.samples()
+    recorders.missing += [*lacks, *no_samples]
+    if not no_samples:
         file = stack.enter_context((wanted.directory / SS).open("wb"))
         stack.enter_context(SocketSamples(wanted.ports, file))
-
-
-def _trace(tracefs: TraceFs, wanted: Wanted, recorders: _Recorders, stack: ExitStack) -> None:
-    """Record both events, each in an instance and a file of its own."""
-    for event, name in FILES.items():
-        file = stack.enter_context((wanted.directory / name).open("wb"))
-        instance = stack.enter_context(Instance(tracefs, event.replace("/", "_"), file, wanted.buffer_mb))
-        if event == RETRANSMIT_EVENT and tracefs.has_event(STATE_EVENT):
-            instance.record(STATE_EVENT, filter_of(wanted.ports))
-        instance.record(event, filter_of(wanted.ports), stacks=event == RETRANSMIT_EVENT)
-        recorders.instances.append(instance)
-
-
-def filter_of(ports: Sequence[int]) -> str:
-    """An event filter of the kernel for packets with one of these ports at either end; empty without any."""
-    return " || ".join(f"sport == {port} || dport == {port}" for port in ports)
 
 
 def _transfer(command: Sequence[str], stop: StopSignals) -> int | None:
@@ -195,13 +190,13 @@ def _wait_for(process: subprocess.Popen[bytes], stop: StopSignals, most_s: float
 
 def _tracing(recorders: _Recorders, wanted: Wanted, clocks: list[dict[str, int]]) -> dict[str, Any] | None:
     """The kernel's clock at the begin and the end, on both clocks; None without tracepoints."""
-    if not recorders.instances:
+    if recorders.events is None:
         return None
     return {
         "clock": CLOCK,
         "mono_ns": [one["mono_ns"] for one in clocks],
         "real_ns": [one["real_ns"] for one in clocks],
-        "lost_events": sum(one.lost_events for one in recorders.instances),
+        "lost_events": recorders.events.lost_events,
         "filter": filter_of(wanted.ports),
     }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import array
 import fcntl
-import gzip
 import json
 import platform
 import re
@@ -13,6 +12,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ _OFFLOADS = {
 """The commands of ethtool that ask for each (linux/ethtool.h, ETHTOOL_GRXCSUM and following), by ethtool's names."""
 _SYSCTLS = ("net/ipv4", "net/core", "net/ipv6/conf/all")
 _WANTED = re.compile(r"tcp_.*|[rw]mem_(?:default|max)|default_qdisc|netdev_max_backlog|disable_ipv6")
-_HZ = re.compile(r"^CONFIG_HZ=(\d+)", re.MULTILINE)
+_CLOCK_MONOTONIC_COARSE = 6
+"""linux/time.h: the clock that goes on with each tick, and has that for its resolution (clock_getres(2))."""
 
 
 def default_interface() -> str:
@@ -52,7 +53,7 @@ def settings(interface: str) -> dict[str, Any]:
         "interface": interface,
         "mtu": _of_interface(interface, _SIOCGIFMTU),
         "queue_packets": _of_interface(interface, _SIOCGIFTXQLEN),
-        "qdisc": _qdisc(interface),
+        "qdisc": qdisc(interface),
         "offloads": {name: _offload(interface, asked) for name, asked in _OFFLOADS.items()},
         "sysctls": _sysctls(),
         "congestion_controls": (_text("/proc/sys/net/ipv4/tcp_available_congestion_control") or "").split(),
@@ -77,8 +78,8 @@ def _of_interface(interface: str, asked: int) -> int | None:
     return int.from_bytes(answer[16:20], sys.byteorder)
 
 
-def _qdisc(interface: str) -> list[dict[str, Any]] | None:
-    """What tc tells of the interface's queues, its root and those below."""
+def qdisc(interface: str) -> list[dict[str, Any]] | None:
+    """What tc tells of the interface's queues, its root and those below; None where it tells nothing."""
     if not shutil.which("tc"):
         return None
     done = subprocess.run(["tc", "-j", "qdisc", "show", "dev", interface], capture_output=True, check=False)
@@ -112,8 +113,7 @@ def _sysctls() -> dict[str, str]:
 
 def _hz() -> int | None:
     """How often the kernel's clock ticks each second: the granularity of TCP's timers."""
-    text = _text(f"/boot/config-{platform.release()}") or ""
-    with suppress(OSError, EOFError):
-        text = text or gzip.decompress(Path("/proc/config.gz").read_bytes()).decode()
-    found = _HZ.search(text)
-    return int(found[1]) if found else None
+    try:
+        return round(1 / time.clock_getres(_CLOCK_MONOTONIC_COARSE))
+    except OSError:
+        return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import tempfile
 import threading
 import time
 from contextlib import suppress
@@ -23,10 +22,21 @@ CLOCK = "mono"
 BUFFER_MB = 16
 """Of each processor: some 80,000 events of tcp_probe, far more than come between two readings. While the kernel finds
 the memory, nothing else may run on that processor (kernels without preemption): 0.3 to 2 ms for each MB."""
+MOST_MB = 512
+"""Of all buffers together, unless more is asked for: a small part of the memory of machines with many processors, and
+still 1 MB (5,000 events) on each of 256."""
 _USUAL_PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 _NAME = re.compile(rf"{PREFIX}-(\d+)-(\d+)-\w+\Z")
+_ANY_FOLDER = "/sys"
+"""What lies in it is not seen by the one process that mounts something on it."""
+_HOLDER = 'mount -t tracefs tracefs "$0" && echo && read _'
 _STATISTIC = re.compile(r"(?:overrun|dropped events): (\d+)")
 _POLL_S = 0.05
+
+
+def usual_buffer_mb(instances: int) -> int:
+    """What each of so many instances gets on each processor."""
+    return max(1, min(BUFFER_MB, MOST_MB // (instances * (os.cpu_count() or 1))))
 
 
 class TraceFs:
@@ -65,19 +75,24 @@ class TraceFs:
 
 
 def _mounted() -> int:
-    """Mount it where only this process can see it: opened, and detached at once, so that nothing is left behind.
+    """Mount it where nobody else sees it: in a mount namespace of a process that ends with its standard input.
 
-    Both in sessions of their own: Ctrl-C in the terminal does not end them half-way.
+    So it ends also when this process is killed, and the mount with it; what is open then stays so. In a session of its
+    own: Ctrl-C in the terminal does not end it half-way.
     """
-    with tempfile.TemporaryDirectory(prefix=PREFIX) as place:
-        command = ["mount", "-t", "tracefs", "tracefs", place]
-        done = subprocess.run(command, capture_output=True, check=False, start_new_session=True)
-        if done.returncode:
-            raise PermissionError(done.stderr.decode(errors="replace").strip())
-        try:
-            return os.open(place, os.O_PATH | os.O_DIRECTORY)
-        finally:
-            subprocess.run(["umount", "-l", place], check=True, start_new_session=True)
+    command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _HOLDER, _ANY_FOLDER]
+    try:
+        holder = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        )
+    except FileNotFoundError:
+        raise OSError("unshare is missing: install the package util-linux") from None
+    with holder:
+        assert holder.stdout is not None
+        assert holder.stderr is not None
+        if not holder.stdout.readline():
+            raise PermissionError(holder.stderr.read().decode(errors="replace").strip())
+        return os.open(f"/proc/{holder.pid}/root{_ANY_FOLDER}", os.O_PATH | os.O_DIRECTORY)
 
 
 def started(pid: int) -> str:
@@ -105,6 +120,7 @@ class Instance:
         try:
             self._write("trace_clock", CLOCK)
             self._write("buffer_size_kb", str(self._buffer_kb))
+            self._pipe = os.open(self._folder / "trace_pipe", os.O_RDONLY | os.O_NONBLOCK)
         except OSError:
             self._folder.rmdir()
             raise
@@ -114,18 +130,21 @@ class Instance:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._write("tracing_on", "0")
+        with suppress(OSError):  # the kernel refuses all of it
+            self._write("tracing_on", "0")
         self._ended.set()
         self._reader.join()
         self.lost_events = sum(map(_lost, self._folder.glob("per_cpu/cpu*/stats")))
         self._folder.rmdir()
 
-    def record(self, event: str, filter_: str = "", *, stacks: bool = False) -> None:
-        """Begin to record an event ("tcp/tcp_probe") where the filter is true, with the kernel's stack if asked."""
+    def add_stacks(self, event: str, filter_: str = "") -> None:
+        """Record the kernel's stack, too, where an event comes and the filter is true."""
+        self._write(f"events/{event}/trigger", f"stacktrace if {filter_}" if filter_ else "stacktrace")
+
+    def record(self, event: str, filter_: str = "") -> None:
+        """Begin to record an event ("tcp/tcp_probe") where the filter is true."""
         if filter_:
             self._write(f"events/{event}/filter", filter_)
-        if stacks:
-            self._write(f"events/{event}/trigger", f"stacktrace if {filter_}" if filter_ else "stacktrace")
         self._write(f"events/{event}/enable", "1")
 
     def _write(self, name: str, text: str) -> None:
@@ -133,21 +152,20 @@ class Instance:
 
     def _copy(self) -> None:
         """Copy events as text until recording ended and the buffer is empty."""
-        pipe = os.open(self._folder / "trace_pipe", os.O_RDONLY | os.O_NONBLOCK)
         try:
             while True:
                 is_last = self._ended.is_set()
-                if not self._copy_some(pipe) and is_last:
+                if not self._copy_some() and is_last:
                     break
                 self._ended.wait(_POLL_S)
         finally:
-            os.close(pipe)
+            os.close(self._pipe)
 
-    def _copy_some(self, pipe: int) -> bool:
+    def _copy_some(self) -> bool:
         """Copy what is there; whether anything was."""
         copied = False
         with suppress(BlockingIOError):
-            while octets := os.read(pipe, 1 << 16):
+            while octets := os.read(self._pipe, 1 << 16):
                 self._file.write(octets)
                 copied = True
         return copied

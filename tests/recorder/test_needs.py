@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -14,7 +17,9 @@ from click.testing import CliRunner
 from multitracer.commands.record import command
 from multitracer.model.errors import MissingCapabilityError, UsageError
 from multitracer.recorder import needs, packet_capture, session
-from multitracer.recorder.session import SS, Wanted, filter_of, record
+from multitracer.recorder.session import SS, Wanted, record
+from multitracer.recorder.settings import settings
+from multitracer.recorder.tcp_events import filter_of
 from multitracer.recorder.tracefs import TraceFs
 
 which = shutil.which
@@ -45,6 +50,26 @@ def test_a_capture_that_fails_says_what_its_tool_said(monkeypatch: pytest.Monkey
     monkeypatch.setattr(packet_capture, "command", lambda *_: refusing)
     (lack,) = needs.packets("lo")
     assert "You do not have permission" in lack.needs
+
+
+def test_without_tc_the_queue_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says what TCP's packets waited in; the device that stands for all interfaces has none."""
+    without(monkeypatch, "tc")
+    (lack,) = needs.queue("lo")
+    assert ("queue" in lack.what, "iproute2" in lack.needs) == (True, True)
+    assert lack in needs.all_missing("lo")
+    assert needs.queue("any") == []
+
+
+def test_the_tick_is_known_without_the_kernels_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container, whose files are of another system: the kernel tells it by itself."""
+
+    def absent(path: Path) -> bytes:
+        raise FileNotFoundError(2, "No such file or directory", str(path))
+
+    monkeypatch.setattr(platform, "release", lambda: "none")
+    monkeypatch.setattr(Path, "read_bytes", absent)
+    assert settings("lo")["hz"] in {24, 32, 48, 64, 100, 128, 200, 250, 256, 300, 500, 512, 1000, 1024, 1200}
 
 
 def test_without_tracefs_both_events_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,6 +110,17 @@ def test_a_command_that_does_not_exist_is_said_as_shells_do(monkeypatch: pytest.
     assert record(Wanted(tmp_path / "rec", "lo", command=("no-such-command",)), lambda _: None)["exit"] == 127
 
 
+def test_a_recording_without_tc_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In machine.json, where it has no queueing discipline."""
+    if which("ss") is None:
+        pytest.skip("ss is not installed (package iproute2)")
+    without(monkeypatch, "tcpdump", "dumpcap", "tc", tracing=False)
+    monkeypatch.setattr(session.packet_capture, "SETTLE_S", 0.0)
+    described = record(Wanted(tmp_path / "rec", "lo", command=("true",)), lambda _: None)
+    assert described["qdisc"] is None
+    assert "the interface's queueing discipline" in [one["what"] for one in described["missing"]]
+
+
 def test_the_filter_takes_a_port_at_either_end() -> None:
     """As the kernel's event filters are written; nothing for all of TCP."""
     assert filter_of((80, 443)) == "sport == 80 || dport == 80 || sport == 443 || dport == 443"
@@ -119,6 +155,26 @@ def test_instances_of_dead_processes_alone_are_removed(tmp_path: Path) -> None:
     tracefs.remove_dead()
     tracefs.close()
     assert {path.name for path in (tmp_path / "instances").iterdir()} == {"others", ours}
+
+
+@pytest.mark.parametrize("lacking", [(), ("setpriv",)])
+def test_a_capture_ends_with_what_started_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lacking: tuple[str, ...]
+) -> None:
+    """Also where there is no setpriv: when the process that started it is killed, it is interrupted."""
+    without(monkeypatch, *lacking)
+    ended = tmp_path / "ended"
+    waiting = f"trap 'touch {ended}; exit' INT; echo begun; while :; do sleep 0.05; done"
+    tied = packet_capture.ending_with_this_process(["sh", "-c", waiting])
+    starter = f"import subprocess; subprocess.run({tied!r})"
+    with subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.readline()
+        process.kill()
+    end = time.monotonic() + 10
+    while not ended.exists():
+        assert time.monotonic() < end, "it goes on"
+        time.sleep(0.05)
 
 
 def test_a_capture_that_ends_before_its_time_is_not_complete(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

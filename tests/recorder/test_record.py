@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -172,11 +173,14 @@ def test_the_other_end_is_recorded_too(tmp_path: Path) -> None:
     assert settings(directory / "remote")["command"] == ["cat"]
 
 
-def fake_ssh(tmp_path: Path) -> Path:
-    """A folder with an ssh that runs what it is given on this machine, on the loopback interface."""
+def fake_ssh(tmp_path: Path, before: str = "") -> Path:
+    """A folder with an ssh that runs what it is given on this machine, on the loopback interface.
+
+    `before` comes before that; what it runs has nothing to do with the terminal, as at another host.
+    """
     tools = tmp_path / "bin"
     tools.mkdir()
-    _script(tools / "ssh", '[ "$1 $2" = "-- user@server" ] && exec sh -c "$3"')
+    _script(tools / "ssh", f'{before}\n[ "$1 $2" = "-- user@server" ] && setsid sh -c "$3"')
     _script(tools / "multitracer", f'shift; exec {sys.executable} -m multitracer record -i lo "$@"')
     return tools
 
@@ -197,6 +201,49 @@ def test_an_end_where_nothing_is_recorded_is_an_error(tmp_path: Path) -> None:
     assert done.returncode == 5
     assert "user@server: nothing is recorded there: sh: multitracer: not found" in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_ssh_asks_in_the_terminal_and_outlives_ctrl_c_there(tmp_path: Path) -> None:
+    """A password is asked for in /dev/tty; Ctrl-C reaches all in the terminal's foreground, and both recordings end."""
+    asking = "printf 'password: ' >/dev/tty; read -r answer </dev/tty; [ \"$answer\" = secret ] || exit 255"
+    environment = {**os.environ, "PATH": f"{fake_ssh(tmp_path, asking)}:{os.environ['PATH']}"}
+    directory = tmp_path / "rec"
+    terminal, end = os.openpty()
+    # The leader of a session that opens a terminal has it from then on.
+    command = ["sh", "-c", f'exec "$@" <{os.ttyname(end)}', "sh", *RECORD, "--remote", "user@server"]
+    with subprocess.Popen(
+        [*command, "-o", str(directory)], stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    ) as process:
+        assert process.stderr
+        assert select.select([terminal], [], [], WAIT_S)[0], "it did not ask"
+        assert os.read(terminal, 100) == b"password: "
+        os.write(terminal, b"secret\n")
+        assert "recording on lo" in process.stderr.readline()
+        os.write(terminal, b"\x03")
+        assert process.wait(WAIT_S) == 0
+    os.close(terminal)
+    os.close(end)
+    assert settings(directory)["missing"] == []
+    assert settings(directory / "remote")["command"] == ["cat"]
+
+
+def test_a_connection_that_breaks_leaves_the_recording_of_this_end(tmp_path: Path) -> None:
+    """It is complete and analysed, machine.json says what is missing, and the error is told at the end."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    _script(tools / "ssh", "echo recording on lo >&2; cat >/dev/null; echo 'Connection reset' >&2; exit 255")
+    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+    directory, port = tmp_path / "rec", str(local_transfer.free_port())
+    command = [*(word for word in RECORD if word != "--no-analyze"), "--port", port, "--remote", "user@server"]
+    command += ["-o", str(directory), "--", *TRANSFER, "100000", port]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 5
+    assert "the recording of the other end is missing" in done.stderr
+    (lack,) = settings(directory)["missing"]
+    assert lack["what"] == "the recording of the other end"
+    assert "user@server (Connection reset)" in lack["needs"]
+    assert (settings(directory)["exit"], settings(directory)["capture"]["complete"]) == (0, True)
+    assert (directory / "analysis" / "summary.json").exists()
 
 
 def test_an_interrupt_of_the_recording_alone_ends_its_command(tmp_path: Path) -> None:
