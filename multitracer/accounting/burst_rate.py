@@ -23,8 +23,10 @@ from multitracer.accounting.sending_events import HEARD, Events
 from multitracer.compute.kernels import kernel
 
 AT_ONCE = 4
-"""A delivery comes at once with the one before if it comes so many times faster than deliveries do on average: at the
-rate of what is behind the link (an Ethernet behind Wi-Fi's aggregates), which is not to be found instead of the link's.
+"""A delivery is of the same burst as the one before if it comes so many times faster than deliveries do on average.
+
+The packets of a burst leave the link together. They follow each other at the rate of what is behind the link, as those
+of a Wi-Fi aggregate do on an Ethernet; that rate must not be taken for the link's.
 """
 SECOND_SHARE = 1 / 2
 """A rate that so large a share of the most frequent one's number shows makes that one doubtful."""

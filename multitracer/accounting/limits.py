@@ -270,7 +270,8 @@ def find_rate(room: Room, told_bps: float, arrivals: bool) -> tuple[float, int, 
     """The path's rate in bit/s (0 unknown), where it is from, how many it had one after the other, and if it is sure.
 
     A told rate stands in where too few deliveries behind a queue agree, unless they came faster. The rate between
-    bursts is looked for in arrivals only: acknowledgements and a rate do not tell how long a link repeated frames.
+    bursts is looked for only where arrivals are known: acknowledgements do not show how long the link repeated frames,
+    even if that rate is known.
     """
     events, state, samples = room.events, room.state, room.samples
     least = least_delay(events, state, one_rate(room.rates, 0.0))

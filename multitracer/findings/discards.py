@@ -68,9 +68,10 @@ def given_up_before(observed: Observations, link: int, segments: Ints, until: Un
 
 
 def told_of(observed: Observations, link: int, lost: pd.DataFrame) -> Ints:
-    """When the last copy was sent of the first MRW that gives each of these packets up, NEVER where none does.
+    """When the last copy was sent, at latest, of the first MRW that gives each of these packets up, NEVER if none does.
 
-    `lost` are rows of `segment_frames`. The receiver answers the copy that it hears; others are then sent no more.
+    `lost` are rows of `segment_frames`. The receiver answers the copy that it hears; others are then sent no more. An
+    MRW without a number may give up whatever was sent before it, or be a copy of one that has a number.
     """
     never: Ints = np.full(len(lost), NEVER, dtype=np.int64)
     if observed.frames is None or not len(lost):
@@ -79,20 +80,38 @@ def told_of(observed: Observations, link: int, lost: pd.DataFrame) -> Ints:
     own = own.sort_values("time_ns", kind="stable")
     told = own[(own["type"] == "MRW").to_numpy()]
     sent = own[((own["transmission"] == 0) & (own["sn_unwrapped"] >= 0)).to_numpy()]
-    if not len(told) or not len(sent):
+    if not len(told):
         return never
+    has_number = (told["sn"].to_numpy() >= 0) & (len(sent) > 0)  # a number says nothing without those of PDUs
+    named = _named_at(told[has_number], sent, lost)
+    unnamed_ns = told["time_ns"].to_numpy()[~has_number].max(initial=np.iinfo(np.int64).min)
+    latest = np.where(named == NEVER, unnamed_ns, np.maximum(named, unnamed_ns))
+    return np.where(unnamed_ns >= lost["first_frame_ns"].to_numpy(), latest, named)
+
+
+def _named_at(told: pd.DataFrame, sent: pd.DataFrame, lost: pd.DataFrame) -> Ints:
+    """When the last copy was sent, at latest, of the first of these MRWs to name each packet; NEVER where none does.
+
+    Which PDUs are a packet's is not known where several were sent at once: an MRW may name only those before it.
+    """
     place, which = np.unique(_named(told, sent), return_inverse=True)
     over = np.zeros(len(place), dtype=np.int64)
     np.maximum.at(over, which, told["time_ns"].to_numpy())
-    _, last = _places(lost, sent)
-    when: Ints = np.append(over, NEVER)[np.searchsorted(place, last)]
+    soonest, latest = (np.searchsorted(place, _places(lost, sent, latest=late)[1]) for late in (False, True))
+    at = np.where(soonest < len(place), np.minimum(latest, len(place) - 1), len(place))
+    when: Ints = np.append(np.maximum.accumulate(over), NEVER)[at]
     return when
 
 
-def _places(mine: pd.DataFrame, sent: pd.DataFrame) -> tuple[Ints, Ints]:
-    """The place of each packet's first PDU and of its last; of several sent at once the earliest that it may be."""
-    begin = mine["first_frame_ns"].to_numpy()
-    at = np.searchsorted(sent["time_ns"].to_numpy(), begin)
+def _places(mine: pd.DataFrame, sent: pd.DataFrame, *, latest: bool = False) -> tuple[Ints, Ints]:
+    """The place of each packet's first PDU and of its last.
+
+    Of several sent at once it is the earliest that it may be, or the `latest`.
+    """
+    begin, times = mine["first_frame_ns"].to_numpy(), sent["time_ns"].to_numpy()
+    at = np.searchsorted(times, begin)
+    if latest:
+        at = np.maximum(at, np.searchsorted(times, begin, side="right") - 1)
     place = np.append(_place(sent), _NOWHERE)
     first = np.where(begin >= 0, place[np.minimum(at, len(sent))], _NOWHERE)
     pdus = np.maximum((mine["frames"] - mine["frame_retransmissions"]).to_numpy(), 1)

@@ -57,7 +57,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
         order = np.lexsort((came["first_frame_ns"].to_numpy(), delivered))
         came, delivered = came.iloc[order], delivered[order]
         first, repeats = came["first_frame_ns"].to_numpy(), came["frame_retransmissions"].to_numpy()
-        spoilt = np.searchsorted(_never_delivered(group), first)
+        spoilt = _spoilt(group, first)
         waits = _waits(observed, came, given_up_of(int(link)))
         # Before its first frame the segment that came next was not there to be repeated.
         begins = np.maximum(delivered[:-1], first[1:])
@@ -68,7 +68,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
             resets = resets_of(int(link))
             if not repeated or ((resets[:, 0] < end) & (resets[:, 1] > start)).any():
                 continue
-            sure = row["matched_by"] == "payload" and not observed.monitored(int(link)) and spoilt[at + 1] <= spoilt[at]
+            sure = row["matched_by"] == "payload" and not observed.monitored(int(link)) and not spoilt[at]
             logged = observed.logged(int(link), max(start - longest, begun), end)
             waited = bool(((waits[:, 0] < end) & (waits[:, 1] > start)).any())
             verdict = "confirmed" if sure and certain > 0 and logged and not waited else "likely"
@@ -77,7 +77,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
                 f"nothing reached TCP for {(end - start) / 1e6:.0f} ms (link round trip {link_rtt / 1e6:.0f} ms)"
                 f" while the link made {repeated} repeats of the frames of the segment that came next"
                 + ("" if logged else "; likely only, as a log of the link lacks frames then")
-                + ("; others may have waited behind a lost packet and come then" if waited else ""),
+                + ("; likely only, as others may have waited behind a lost packet and come then" if waited else ""),
                 {"gap_ms": (end - start) / 1e6, "link_rtt_ms": link_rtt / 1e6, "sender": sender,
                  "frame_retransmissions": repeated, "seq": int(row["seq"])},
                 bearer=observed.bearer_number(int(link)),
@@ -135,10 +135,16 @@ def _repeats_before(row: pd.Series[Any], end_ns: int, sends: _Sends | None, erro
     return min(int(np.searchsorted(times, end_ns - error_ns)), every), min(len(times), every)
 
 
-def _never_delivered(group: pd.DataFrame) -> Ints:
-    """When the link began to carry each packet that it never delivered: what would have come then was lost."""
+def _spoilt(group: pd.DataFrame, came_ns: Ints) -> npt.NDArray[np.bool_]:
+    """Whether, between the first frames of each packet that came and of the next, one was sent that never came.
+
+    Of those sent at once no log tells which was before the other.
+    """
     first = group["first_frame_ns"].to_numpy()
-    return np.sort(first[(group["delivered_ns"].to_numpy() < 0) & (first >= 0)])
+    lost = np.sort(first[(group["delivered_ns"].to_numpy() < 0) & (first >= 0)])
+    before: Ints = np.searchsorted(lost, came_ns[:-1])
+    spoilt: npt.NDArray[np.bool_] = np.searchsorted(lost, came_ns[1:], side="right") > before
+    return spoilt
 
 
 def _given_up(observed: Observations, link: int) -> Ints:
@@ -152,19 +158,21 @@ def _given_up(observed: Observations, link: int) -> Ints:
     lost = table[((table["link"] == link) & (table["delivered_ns"] < 0) & (table["first_frame_ns"] >= 0)).to_numpy()]
     last, resets = lost["last_frame_ns"].to_numpy(), np.append(np.sort(_resets(observed, link)[:, 1]), NEVER)
     over = np.minimum(told_of(observed, link, lost), resets[np.searchsorted(resets, last)])
-    until = np.where(over == NEVER, last, over) + (observed.link_rtt_ns or 0)
+    # What was still sent after an MRW, it did not give up.
+    until = np.where(over == NEVER, last, np.maximum(over, last)) + (observed.link_rtt_ns or 0)
     return np.column_stack([lost["first_frame_ns"].to_numpy(), until])
 
 
 def _waits(observed: Observations, came: pd.DataFrame, given_up: Ints) -> Ints:
     """The times in which packets may have waited behind one that was given up: start and end, shape (packets, 2).
 
-    From when the first of those behind it was whole. What the receiver's capture has is known to have come then.
+    From when the first of those behind it was whole; what was sent at once with it may be behind it. What the
+    receiver's capture has is known to have come then.
     """
     segment = came["segment"].to_numpy()
     unseen = came[~_captured(observed, segment)].sort_values("first_frame_ns", kind="stable")
     whole = np.minimum.accumulate(unseen["delivered_ns"].to_numpy()[::-1])[::-1]
-    place = np.searchsorted(unseen["first_frame_ns"].to_numpy(), given_up[:, 0], side="right")
+    place = np.searchsorted(unseen["first_frame_ns"].to_numpy(), given_up[:, 0])
     begin = np.append(whole, NEVER)[place]
     return np.column_stack([begin, given_up[:, 1]])
 

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pandas as pd
 import pytest
-from scenes import Seen, at, frames, intervals, scene, segment_frames
+from scenes import Seen, at, intervals, numbered, scene, segment_frames
 
 from multitracer.findings import find
 from multitracer.findings.directions import Directions
-from multitracer.findings.discards import NOT, NOT_BY_COUNT, PERHAPS, Until, given_up_before
+from multitracer.findings.discards import NEVER, NOT, NOT_BY_COUNT, PERHAPS, Until, given_up_before, told_of
 from multitracer.findings.observations import Observations
 
 UNTIL = Until(at(0), at(100), at(120))
-
-
-def logged(*rows: tuple[float, str, int, int, int]) -> pd.DataFrame:
-    """The log of a link's sender: (ms, type, number, transmission, N_LENGTH); MRW_ACKs come from its peer."""
-    table = frames(*((ms, kind != "MRW_ACK", kind, again) for ms, kind, _, again, _ in rows))
-    number = [sn for _, _, sn, _, _ in rows]
-    return table.assign(sn=number, sn_unwrapped=number, epoch=0, lis=[(n,) for *_, n in rows])
 
 
 def carried() -> Observations:
@@ -52,8 +44,34 @@ def test_what_may_have_been_given_up(rows: list[tuple[float, str, int, int, int]
 
     Where a PDU that no MRW gave up was sent more often, no count of transmissions explains the MRWs.
     """
-    observed = replace(carried(), frames=logged(*NEW, *rows))
+    observed = replace(carried(), frames=numbered(*NEW, *rows))
     assert given_up_before(observed, 0, observed.rows(0, 0, 0), UNTIL).tolist() == given_up
+
+
+@pytest.mark.parametrize(
+    ("rows", "told_ms"),
+    [
+        ([(60, "MRW", 2, 0, 0)], [60, 60, None, None]),
+        ([(60, "MRW", 1, 0, 0), (70, "MRW", 2, 0, 1), (80, "MRW", 1, 0, 0)], [80, 80, 80, None]),
+        ([(2.5, "MRW", -1, 0, 0)], [2.5, 2.5, None, None]),
+        ([(60, "MRW", 2, 0, 0), (70, "MRW", -1, 0, 0)], [70, 70, 70, 70]),
+    ],
+)
+def test_when_a_link_told_of_what_it_gave_up(
+    rows: list[tuple[float, str, int, int, int]], told_ms: list[float | None]
+) -> None:
+    """By the last copy of the MRW that names it, or by one without a number that may name all that was sent before."""
+    observed = replace(carried(), frames=numbered(*NEW, *rows))
+    assert observed.segment_frames is not None
+    told = told_of(observed, 0, observed.segment_frames)
+    assert told.tolist() == [NEVER if ms is None else at(ms) for ms in told_ms]
+
+
+def test_without_numbers_of_pdus_any_mrw_may_give_them_up() -> None:
+    """Its number names none of them."""
+    observed = replace(carried(), frames=numbered((1, "AMD", -1, 0, 0), (60, "MRW", 0, 0, 0)))
+    assert observed.segment_frames is not None
+    assert told_of(observed, 0, observed.segment_frames).tolist() == [at(60)] * 4
 
 
 @pytest.mark.parametrize("acks_logged", [True, False])
@@ -70,7 +88,7 @@ def test_logs_of_both_ends_show_what_was_lost_together(acks_logged: bool) -> Non
     answer = {"first": 60, "last": 61, "link": 1, "payload_bytes": 0, "sender": seen.connections["server"].iat[0]}
     later = answer | {"first": 90, "last": 91} | ({"delivered": 150} if acks_logged else {})
     found = find(replace(seen, directions=Directions.of(alone), segment_frames=segment_frames(*rows, answer, later),
-                         frames=logged(*NEW), link_intervals=intervals())).table  # fmt: skip
+                         frames=numbered(*NEW), link_intervals=intervals())).table  # fmt: skip
     lost = found[found["kind"].isin(["burst-loss", "ack-loss"])]
     burst, ack = ["burst-loss", "link", "likely", 2], ["ack-loss", "link", "likely", 1]
     counts = lost["evidence"].map(lambda one: one["count"])
@@ -86,6 +104,6 @@ def test_a_log_of_the_far_end_alone_that_lacks_what_was_acknowledged_shows_no_lo
     alone = [one._replace(**{name: -1}) for one, name in zip(seen.directions, points, strict=True)]
     rows = [{"sent": n, "frames": -1, "segment": n, "seq": 1 + 1000 * n} for n in range(4)]
     rows = [one | ({"delivered": 50} if n in (0, 3) else {}) for n, one in enumerate(rows)]
-    logs = {"segment_frames": segment_frames(*rows), "frames": logged(*NEW), "link_intervals": intervals()}
+    logs = {"segment_frames": segment_frames(*rows), "frames": numbered(*NEW), "link_intervals": intervals()}
     found = find(replace(seen, directions=Directions.of(alone), **logs)).table
     assert not (found["kind"] == "burst-loss").any()

@@ -206,3 +206,11 @@ def frames(*rows: tuple[float, bool, str, int]) -> pd.DataFrame:
             "transmission": [transmission for _, _, _, transmission in rows],
         },
     )
+
+
+def numbered(*rows: tuple[float, str, int, int, int]) -> pd.DataFrame:
+    """The log of a link's sender: (ms, type, number, transmission, N_LENGTH); MRW_ACKs come from its peer."""
+    table = frames(*((ms, kind != "MRW_ACK", kind, again) for ms, kind, _, again, _ in rows))
+    number = [sn for _, _, sn, _, _ in rows]
+    counted_on = [sn if kind == "AMD" else -1 for _, kind, sn, _, _ in rows]
+    return table.assign(sn=number, sn_unwrapped=counted_on, epoch=0, lis=[(n,) for *_, n in rows])
