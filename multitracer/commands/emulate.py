@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,14 +39,14 @@ ANALYSIS = "analysis"
               help="Of what the channel loses.")  # fmt: skip
 @click.option("--max-lateness", metavar="PERCENT",
               help="How late 99 % of slots of a trusted run may be, in percent of one.  [default: 10]")  # fmt: skip
-@click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", required=True,
-              help="A new folder for what is recorded.")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="A new folder for what is recorded.  [default: emulated-DATE-TIME]")  # fmt: skip
 @click.option("--no-analyze", is_flag=True, help="Only record.")
 @verbosity_options
 @click.pass_context
 def command(
     context: click.Context, scenario: str, command_line: tuple[str, ...], settings: dict[str, Any], seed: int,
-    max_lateness: str | None, output: Path, no_analyze: bool,
+    max_lateness: str | None, output: Path | None, no_analyze: bool,
 ) -> None:  # fmt: skip
     """Run a transfer of this machine's own TCP over a modelled link, in real time.
 
@@ -55,6 +56,7 @@ def command(
     """
     settings |= {} if max_lateness is None else {"emulate.max_lateness_percent": max_lateness}
     made, keys = _asked(scenario, settings, command=bool(command_line))
+    output = output or Path(time.strftime("emulated-%Y%m%d-%H%M%S"))
     if keys["emulate.pairs"] > 1:
         rest = ["--no-analyze"] * no_analyze + ["--quiet"] * quiet()
         context.exit(_run_pairs(keys, scenario, settings, seed, output, *rest, "--", *command_line))
@@ -74,6 +76,8 @@ def command(
     truth = emulate(made, keys, seed, output, command_line, begun)
     if truth["exit"]:
         say(f"the transfer ended with status {truth['exit']}")
+    for lack in truth["missing"]:
+        say(f"not recorded: {lack['what']}; it needs {lack['needs']}")
     if not truth["trusted"] or not quiet():
         say(_lateness(truth))
     if "datagrams" in truth:

@@ -41,9 +41,10 @@ also runs the sessions of delivery-order with real packets and this machine's ke
 time (see `emulate`): SACK on and off as the paper had it, and what kernels have in FACK's place, F-RTO on and off, RACK
 with and without its threshold of duplicate acknowledgements. These are 144 combinations with the three rates and shares
 of frames erased, of 20 sessions each (5 at 32 kbit/s): some six hours, which may be stopped and go on. `--scale quick`
-has 384 kbit/s alone, and 5 sessions. Sessions in which the link was late are run again alone, and if they are late
-again, counted and left out of every mean. `emulated.html` shows them beside the paper's table and the modelled Linux
-2.4; they enter no score.
+has 384 kbit/s alone, and 5 sessions. Of sessions that ran several at once those in which the link was late are run
+again, one at a time. One in which it was late while it ran alone, as all do without `--pairs`, is counted, and left out
+of every mean. `emulated.html` shows the results beside the paper's table and the modelled Linux 2.4; they enter no
+score.
 
 ## From a text to runs
 

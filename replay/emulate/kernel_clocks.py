@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 import subprocess
 import time
 from contextlib import ExitStack
@@ -12,6 +13,7 @@ from typing import Any
 
 from multitracer.model.errors import InputError, NoUsableInputError
 from multitracer.parsers.shared.experiment import read
+from multitracer.recorder.needs import Missing
 from multitracer.replay.emulate.host import Host
 from multitracer.replay.emulate.kernel_log import Key
 from multitracer.tcp.kernel_clocks import CLOCKS
@@ -19,6 +21,18 @@ from multitracer.tcp.kernel_clocks import CLOCKS
 _SOCKETS = "( sport = :{0} or dport = :{0} )"
 _ENDING = ("stdbuf", "-oL", "ss", "-tinE")
 _LIVING = ("ss", "-tin")
+WHAT = "the kernel's clocks of sockets"
+_PACKAGES = {"ss": "iproute2", "stdbuf": "coreutils"}
+"""Programs that it takes: without ss nothing is seen, without stdbuf only what outlives the transfer."""
+
+
+def missing() -> list[Missing]:
+    """What keeps the clocks from being recorded on this machine."""
+    return [
+        Missing(WHAT if program == "ss" else f"{WHAT} that end", f"{program}: install the package {package}")
+        for program, package in _PACKAGES.items()
+        if shutil.which(program) is None
+    ]
 
 
 class SocketClocks:

@@ -37,7 +37,7 @@ def lateness(link: RealTimeLink, most_percent: float) -> dict[str, Any]:
 
 
 def _told(name: str, late_ns: Any, slot_ns: int) -> dict[str, float]:
-    percent = 100 / slot_ns * np.array(late_ns if len(late_ns) else [0])
+    percent = 100 * np.array(late_ns if len(late_ns) else [0]) / slot_ns
     return {
         f"{name}_p99_percent": float(np.quantile(percent, QUANTILE)), f"{name}_max_percent": float(percent.max()),
     }  # fmt: skip

@@ -237,9 +237,12 @@ class RealTimeLink:
         elif event == notes.LOST:
             self._end(self.given[side, number]).lost_ns = time_ns
         elif event == notes.DELIVERED:
-            packet = self._end(self.given[1 - side, number])
+            packet = self.given[1 - side, number]
+            is_late = packet.lost_ns is not None
+            self._end(packet)
             packet.delivered_ns, packet.lost_ns = time_ns, None
-            self._lose_before(packet, time_ns)
+            if not self.protocol.repeats and not is_late:
+                self._lose_before(packet, time_ns)
             self._hand_over(side, packet)
 
     def _hand_over(self, side: int, packet: Packet) -> None:
@@ -253,9 +256,10 @@ class RealTimeLink:
                 packet.handed_ns = handed
 
     def _lose_before(self, packet: Packet, time_ns: int) -> None:
-        """What was given before a packet that came is lost where nothing passes anything, as no sender says so."""
-        while self.protocol.in_order and (before := self._undecided[packet.side].popleft()) is not packet:
-            self._end(before).lost_ns = time_ns
+        """What was given before a packet that came is lost where nothing is repeated, unless the air made it late."""
+        while (before := self._undecided[packet.side].popleft()) is not packet:
+            if before.lost_ns is None:
+                self._end(before).lost_ns = time_ns
 
     def _end(self, packet: Packet) -> Packet:
         """Count a packet as no longer under way; one that was given up may come after all."""

@@ -16,7 +16,7 @@ from multitracer.compute import kernels
 from multitracer.replay.emulate.host import QUEUE_PACKETS, Host
 from multitracer.replay.emulate.host_queue import held_octets, wants
 from multitracer.replay.emulate.kernel import WAYS, KernelKeys
-from multitracer.replay.emulate.kernel_clocks import SocketClocks, kernel_clocks
+from multitracer.replay.emulate.kernel_clocks import SocketClocks, kernel_clocks, missing
 from multitracer.replay.emulate.lateness import lateness, write_packets, write_slots
 from multitracer.replay.emulate.line import Bare, CompressedPpp, Line, Ppp
 from multitracer.replay.emulate.link import MOST_PACKETS, RealTimeLink
@@ -92,7 +92,8 @@ def emulate(
     wrote_all = not command and status == 0 and scenario.word("workload.kind") == "file-transfer"
     seen = Seen(folders, discarded, kernel_clocks(directory / CLOCKS), wrote_all)
     told = transfer_truth(scenario, made, link, seen)
-    return _write_truth(directory, scenario, keys, link, status, allowed | measured(directory) | told)
+    lacks = {"missing": [one._asdict() for one in missing()]}
+    return _write_truth(directory, scenario, keys, link, status, allowed | measured(directory) | told | lacks)
 
 
 def _host(side: int, scenario: Scenario, keys: KernelKeys) -> Host:

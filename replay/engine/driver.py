@@ -41,6 +41,8 @@ class Protocol:
     """Raises UsageError for parameters of A and B that do not go together."""
     in_order: bool = False
     """Whether what was offered before something that came never comes after it, unless the air makes a frame late."""
+    repeats: bool = True
+    """Whether it sends again what was lost."""
     obey: Callable[[Any, Iterable[tuple[int, int]]], None] | None = None
     """Gives an entity orders (see `arq.orders`); None where it has no resets."""
     ended: Callable[[Any], bool] = lambda _: False

@@ -10,4 +10,5 @@ from multitracer.replay.engine.loop import bind
 
 RAW = Protocol(
     "raw", RawParameters, Raw, machine.entity, machine.frames, bind("raw", machine), machine.counters, in_order=True,
+    repeats=False,
 )  # fmt: skip

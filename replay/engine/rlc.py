@@ -33,6 +33,7 @@ RLC_AM = Protocol(
 RLC_AM_OCTETS = replace(RLC_AM, name="rlc-am with octets", entity=entity_with_octets)
 RLC_UM = Protocol(
     "rlc-um", UmParameters, RlcUm, um_entity, frames, bind("rlc_um", um), um_counters, lambda p: p.pdu_bytes, _check,
+    repeats=False,
 )  # fmt: skip
 RLC_UM_OCTETS = replace(RLC_UM, name="rlc-um with octets", entity=um_entity_with_octets)
-RLC_TM = Protocol("rlc-tm", TmParameters, RlcTm, tm_entity, tm_frames, bind("rlc_tm", tm), tm_counters)
+RLC_TM = Protocol("rlc-tm", TmParameters, RlcTm, tm_entity, tm_frames, bind("rlc_tm", tm), tm_counters, repeats=False)

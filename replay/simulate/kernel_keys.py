@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-from multitracer.replay.simulate.key import Key, flag, number, seconds, whole, word
+import re
+from typing import Any
+
+from multitracer.replay.simulate.key import NONE, Key, Value, flag, number, seconds, whole, word
 
 EMULATED = ("kernel", "emulate")
 """The rooms of these keys, which have no effect on a simulation."""
 LARGEST_BUFFER = 1 << 30
-CONGESTION_CONTROLS = (
-    "default", "reno", "cubic", "bbr", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv",
-    "scalable", "vegas", "veno", "westwood", "yeah",
-)  # fmt: skip
+CONGESTION_CONTROL, BY_DEFAULT = "kernel.congestion_control", "default"
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,15}")
+"""What kernels may call an algorithm (TCP_CA_NAME_MAX in include/net/tcp.h)."""
 _ADDS = "net.ipv4.tcp_{}, by its bits and values there (ip-sysctl)."
 
+
+class Name(Key):
+    """A key whose value is any plain name; whether there is such a thing is asked where it is needed."""
+
+    @property
+    def range_text(self) -> str:
+        """What it may be, in words."""
+        return "a name of at most 15 letters, digits, _ . -"
+
+    def parse(self, given: Any) -> Value:
+        """The name; UsageError for what is none."""
+        name = given.strip() if isinstance(given, str) else ""
+        if name.lower() == NONE or not _PLAIN.fullmatch(name):
+            raise self.wrong(given)
+        return name
+
+
 KERNEL: tuple[Key, ...] = (
-    word("kernel.congestion_control", "Of those that the kernel has; default: the one that it takes itself.",
-         *CONGESTION_CONTROLS, one=True),
+    Name(CONGESTION_CONTROL, "name", "One of those that the kernel has; default: the one that it takes itself.",
+         BY_DEFAULT, one=True),
     whole("kernel.sack", _ADDS.format("sack"), 1, most=1),
     whole("kernel.frto", _ADDS.format("frto"), 2, most=2),
     whole("kernel.recovery", _ADDS.format("recovery"), 1, most=7),
@@ -53,6 +72,6 @@ EMULATE: tuple[Key, ...] = (
           "have this port and those above it.", 5001, least=1, most=9935),
     flag("emulate.realtime", "Be woken before all other processes (SCHED_FIFO), and keep processors "
          "from sleeping, where the system allows it.", True),
-    number("emulate.max_lateness_percent", "99 % of slots may be late by so much of a slot, for a run to be trusted.",
-           10.0, most=1000),
+    number("emulate.max_lateness_percent", "99 % of slots, and of packets (or by 1 ms), may be late by so much of a "
+           "slot, for a run to be trusted.", 10.0, most=1000),
 )  # fmt: skip

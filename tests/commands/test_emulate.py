@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from multitracer.commands import emulate
 from multitracer.replay.emulate import pairs, session
 
 LOST = {"delay_ms": None, "delay_p50_ms": None, "delay_p99_ms": None, "delay_max_ms": None}
-ON_TIME = {f"{name}lateness_{share}_percent": 1.0 for name in ("", "delivery_") for share in ("p99", "max")}
+ON_TIME: dict[str, Any] = {"missing": []} | {
+    f"{name}lateness_{share}_percent": 1.0 for name in ("", "delivery_") for share in ("p99", "max")
+}
 CAME = {"delay_ms": 32.6, "delay_p50_ms": 32.0, "delay_p99_ms": 40.04, "delay_max_ms": 59.9}
 
 
@@ -38,6 +41,23 @@ def test_a_run_that_was_late_is_not_to_be_trusted(monkeypatch: pytest.MonkeyPatc
         quietly = run(monkeypatch, tmp_path / f"quiet-{trusted}", "-q", trusted=trusted).stderr
         assert ("not to be trusted" in quietly) != trusted
         assert trusted == (quietly == "")
+
+
+def test_what_was_not_recorded_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With what would allow it."""
+    lack = {"what": "the kernel's clocks of sockets", "needs": "ss: install the package iproute2"}
+    said = run(monkeypatch, tmp_path / "a", missing=[lack]).stderr
+    assert "not recorded: the kernel's clocks of sockets; it needs ss: install the package iproute2" in said
+
+
+def test_without_a_folder_its_name_is_of_the_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As that of a recording."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(session, "emulate", lambda *_: {"trusted": True, "exit": 0, **ON_TIME})
+    given = ["gsm-call", "--no-analyze"]
+    assert CliRunner().invoke(emulate.command, given, catch_exceptions=False).exit_code == 0
+    (made,) = tmp_path.iterdir()
+    assert re.fullmatch(r"emulated-\d{8}-\d{6}", made.name)
 
 
 def test_how_late_a_run_may_be_is_an_option_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
