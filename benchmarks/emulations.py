@@ -3,7 +3,7 @@
 python benchmarks/emulations.py [FIRST] [COUNT] [LONGEST_S] [FOLDER]
 
 As root of a Linux machine, one after another. Recordings are kept in FOLDER, where one is given; what is there already
-is only analysed again. What was late is listed, but not in the sum.
+is only analysed again. What was late is listed, but not in the sum. Ends with status 1 where anything else disagrees.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ POINTS, POINTS_OF_LIMITS = 2.0, 5.0
 MOST_LINES = 6
 
 
-def main(first: int, count: int, longest_s: float, folder: Path) -> None:
-    """Print the table."""
+def main(first: int, count: int, longest_s: float, folder: Path) -> bool:
+    """Print the table; whether anything is further from the truth than it may be."""
     done = []
     for number in range(first, first + count):
         began = time.monotonic()
@@ -41,6 +41,7 @@ def main(first: int, count: int, longest_s: float, folder: Path) -> None:
     print(f"{count - len(done)} of {count} transfers were late and are left out")
     print(_sum([logged for logged, _ in done], "with the kernel's log of resends"))
     print(_sum([captured for _, captured in done], "without it"))
+    return any(_far(one) or _wrong(one) for pair in done for one in pair)
 
 
 def _truth(keys: dict, number: int, directory: Path) -> dict:
@@ -61,13 +62,20 @@ def _line(number: int, keys: dict, truth: dict, logged: Compared, captured: Comp
         f"{truth['lateness_p99_percent']:.1f} %{'' if truth['trusted'] else ' NOT TRUSTED'}  ({took_s:.0f} s)"
     ]
     for name, found in (("log", logged), ("captures", captured)):
-        wrong = [*found.missing, *(f"trigger {text}" for text in found.trigger_wrong),
-                 *(f"spurious {text}" for text in found.spurious_wrong),
-                 *(f"confirmed, but {text}" for text in found.confirmed_wrong)]  # fmt: skip
+        wrong = _wrong(found)
         lines += [f"       {name}: {text}" for text in wrong[:MOST_LINES]]
         lines += [f"       {name}: and {len(wrong) - MOST_LINES} more"] * (len(wrong) > MOST_LINES)
         lines += [f"       {name}: {text}" for text in _far(found)]
     return "\n".join(lines)
+
+
+def _wrong(found: Compared) -> list[str]:
+    """Resends and findings that differ from the truth."""
+    return [
+        *found.missing, *(f"trigger {text}" for text in found.trigger_wrong),
+        *(f"spurious {text}" for text in found.spurious_wrong),
+        *(f"confirmed, but {text}" for text in found.confirmed_wrong),
+    ]  # fmt: skip
 
 
 def _far(found: Compared) -> list[str]:
@@ -115,7 +123,8 @@ if __name__ == "__main__":
     given = sys.argv[1:]
     numbers = [float(text) for text in given[:3]]
     with tempfile.TemporaryDirectory() as scratch:
-        main(
+        is_far = main(
             int(numbers[0]) if numbers else 0, int(numbers[1]) if len(numbers) > 1 else 20,
             numbers[2] if len(numbers) > 2 else 25, Path(given[3]) if len(given) > 3 else Path(scratch),
         )  # fmt: skip
+    sys.exit(is_far)

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from emulated_cases import compared
 from repository import EXAMPLES
 
 from multitracer import Analysis, analyze
@@ -70,3 +71,15 @@ def test_the_links_time_is_accounted_for_as_it_went(name: str) -> None:
     unknown = 100 * true["unknown"]
     off = {cause: 100 * (shares[cause] - true[cause]) for cause in true if cause != "unknown"}
     assert not {cause: by for cause, by in off.items() if not -2 <= by <= 2 + unknown}
+
+
+@EXAMPLE
+def test_what_limited_it_and_what_cost_it_time_is_as_it_was(name: str) -> None:
+    """Utilization and blame within two points of the link's own account, limits within five."""
+    found = compared(truth(name), analysed(name))
+    assert found.limits is not None
+    assert found.blame is not None
+    assert max(map(abs, found.limits.values())) <= 5
+    assert max(map(abs, found.blame.values())) <= 2
+    assert abs(found.utilization or 0) <= 2
+    assert (found.beyond_clocks or 0) <= 5
