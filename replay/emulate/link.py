@@ -69,6 +69,8 @@ class Packet:
     """What came was not the same packet: its compressed header was rebuilt wrong."""
     handed_ns: int | None = None
     """When its host was given it; None where its device had no room, or its header could not be rebuilt."""
+    late_ns: int = 0
+    """By how much that was later than the link delivered it, and than hosts had taken in the packet before."""
 
 
 @dataclass
@@ -119,6 +121,7 @@ class RealTimeLink:
             self.engine.link = made_link._replace(b=made_link.b._replace(estimate=made_link.a.estimate))
         self._waiting: tuple[deque[Packet], deque[Packet]] = (deque(), deque())
         self._undecided: tuple[deque[Packet], deque[Packet]] = (deque(), deque())
+        self._taken_ns = 0
         self._slots = sorted({radio.slot_ns for radio in self.radio if radio.slot_ns})
         self.step_ns = self._slots[0] if self._slots else SERIALISED_STEP_NS
 
@@ -263,8 +266,9 @@ class RealTimeLink:
         if came is not None:
             with suppress(BlockingIOError):
                 handed = self._now()
-                os.write(self.devices[side], came)
-                packet.handed_ns = handed
+                os.write(self.devices[side], came)  # returns when the host's TCP has taken it in
+                packet.handed_ns, packet.late_ns = handed, handed - max(packet.delivered_ns or 0, self._taken_ns)
+                self._taken_ns = self._now()
 
     def _lose_before(self, packet: Packet, time_ns: int) -> None:
         """What was given before a packet that came is lost where nothing is repeated, unless the air made it late."""

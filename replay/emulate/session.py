@@ -163,6 +163,14 @@ class _Ended:
         return now > self._ended_at + (LONGEST_SETTLE_S if self._link.under_way else SETTLE_S)
 
 
+def _frame_ns(scenario: Scenario, link: RealTimeLink) -> int:
+    """How long a frame takes: a slot, or without slots a full frame in the faster direction."""
+    return min(
+        radio.slot_ns or 8_000_000_000 * scenario.whole("link.frame_bytes", way) // radio.rate_bps
+        for radio, way in zip(link.radio, WAYS, strict=True)
+    )
+
+
 def _write_truth(
     directory: Path, scenario: Scenario, keys: KernelKeys, link: RealTimeLink, status: int,
     measured: dict[str, Any],
@@ -170,7 +178,7 @@ def _write_truth(
     """Write truth.json; returns what it holds."""
     truth = {
         "parameters": keys.parameters(scenario), "start_ns": link.start_ns, "exit": status,
-        **lateness(link, keys["emulate.max_lateness_percent"]),
+        **lateness(link, _frame_ns(scenario, link), keys["emulate.max_lateness_percent"]),
         "window_limits": [one._asdict() for one in window_limits(scenario, keys)],
         "header_discards": sum(one.damaged for one in link.packets), **measured,
     }  # fmt: skip

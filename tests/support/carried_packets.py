@@ -31,19 +31,19 @@ def _one_way(directory: Path, side: str) -> Iterator[str]:
     sender, receiver = ("snd", "rcv") if _sends_data(directory, side) else ("rcv", "snd")
     if captures[sender] != [row["hash"] for row in given]:
         yield f"{side}: the host sent {len(captures[sender])} packets, the link was given {len(given)}, or others"
-    handed = sorted((row for row in given if row["late_us"]), key=_handed_us)
+    handed = sorted((row for row in given if row["handed_over_s"]), key=_handed_s)
     if captures[receiver] != [row["hash"] for row in handed]:
         yield f"{side}: the peer got {len(captures[receiver])} packets, the link handed over {len(handed)}, or others"
     times = [float(row["delivered_s"]) for row in handed]
     if times != sorted(times):
         yield f"{side}: packets were handed over in another order than the model's"
-    untold = [row for row in given if not row["late_us"] and not row["lost_s"]]
+    untold = [row for row in given if not row["handed_over_s"] and not row["lost_s"]]
     if untold and given.index(untold[0]) < len(given) - len(untold):
         yield f"{side}: {len(untold)} packets neither came nor were lost, the first given at {untold[0]['offered_s']} s"
 
 
-def _handed_us(row: dict[str, str]) -> float:
-    return 1e6 * float(row["delivered_s"]) + float(row["late_us"])
+def _handed_s(row: dict[str, str]) -> float:
+    return float(row["handed_over_s"])
 
 
 def _sends_data(directory: Path, side: str) -> bool:

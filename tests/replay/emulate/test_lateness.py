@@ -15,20 +15,21 @@ from multitracer.replay.record.kept_log import Growing
 MS = 1_000_000
 
 
-def link(slot_ms: int, slots_late_ms: list[float], packets_late_ms: list[float | None]) -> Any:
+def link(slots_late_ms: list[float], packets_late_ms: list[float | None]) -> Any:
     """A link whose slots and packets were so late; None: the host had no room for the packet."""
     slots = Growing(SLOT)
     slots.append([(number, round(late * MS), number) for number, late in enumerate(slots_late_ms)])
     packets = [
-        Packet(0, b"", 0, b"", delivered_ns=50 * MS, handed_ns=None if late is None else 50 * MS + round(late * MS))
+        Packet(0, b"", 0, b"", delivered_ns=50 * MS, handed_ns=None if late is None else 60 * MS,
+               late_ns=round((late or 0) * MS))
         for late in packets_late_ms
-    ]
-    return SimpleNamespace(step_ns=slot_ms * MS, slots=slots, packets=packets)
+    ]  # fmt: skip
+    return SimpleNamespace(slots=slots, packets=packets)
 
 
 def test_lateness_is_in_percent_of_a_slot() -> None:
     """Of slots and of packets; what no host was given is counted."""
-    told = lateness(link(20, [0.0] * 99 + [10.0], [1.0, 1.0, None, 4.0]), 10)
+    told = lateness(link([0.0] * 99 + [10.0], [1.0, 1.0, None, 4.0]), 20 * MS, 10)
     assert told["lateness_p99_percent"] == pytest.approx(100 / 20 * np.quantile([0.0] * 99 + [10.0], 0.99))
     assert told["lateness_max_percent"] == 50
     assert told["delivery_lateness_max_percent"] == 20
@@ -45,11 +46,11 @@ def test_lateness_is_in_percent_of_a_slot() -> None:
 def test_a_run_is_trusted_that_is_late_by_a_tenth_of_a_slot(
     slot_ms: int, slot_late_ms: float, packet_late_ms: float, trusted: bool
 ) -> None:
-    """Packets, which are handed over one after the other, by a millisecond."""
-    assert lateness(link(slot_ms, [slot_late_ms] * 50, [packet_late_ms] * 50), 10)["trusted"] == trusted
+    """Packets by a millisecond, however short slots are."""
+    assert lateness(link([slot_late_ms] * 50, [packet_late_ms] * 50), slot_ms * MS, 10)["trusted"] == trusted
 
 
 def test_a_link_that_did_nothing_was_not_late() -> None:
     """Without slots and packets."""
-    told = lateness(link(20, [], []), 10)
+    told = lateness(link([], []), 20 * MS, 10)
     assert (told["lateness_p99_percent"], told["delivery_lateness_p99_percent"], told["trusted"]) == (0, 0, True)

@@ -193,3 +193,19 @@ def test_a_schedule_says_how_many_frames_a_millisecond_carries(two_hosts: object
     assert (counts <= frames[slots % 10]).all()
     assert (counts[1:-1] == frames[slots[1:-1] % 10]).all()
     assert set(np.diff(slots[1:-1]).tolist()) <= {3, 7}
+
+
+def test_packets_of_one_frame_are_not_late_by_the_time_that_hosts_take(two_hosts: object) -> None:
+    """Each is handed over when the one before was taken in; the link is late only by what it takes between them."""
+    (a, b), devices = two_hosts  # type: ignore[misc]
+    link = link_of(devices, **PROTOCOLS["rlc-am"], **{"link.frame_bytes": 1400, "link.tti_s": 0.02})
+    for number in range(20):
+        a.send(bytes([number]) * 40)
+    carry(link, 20)
+    assert len(received(b)) == 20
+    at_once = [one for one in link.packets if one.delivered_ns == link.packets[0].delivered_ns]
+    assert len(at_once) > 5
+    assert [one.handed_ns for one in at_once] == sorted(one.handed_ns for one in at_once)
+    late = [one.handed_ns - one.delivered_ns for one in at_once]
+    assert at_once[0].late_ns == late[0]
+    assert all(0 <= one.late_ns < whole for one, whole in zip(at_once[1:], late[1:], strict=True))
