@@ -3,8 +3,9 @@
     sudo python benchmarks/lateness.py [SECONDS] [RUNS] [FOLDER]
 
 A GSM call over RLP, and RLC AM at 384 kbit/s with 10 % of the frames lost and at 2 Mbit/s with slots of 2 ms: each as
-long as that, the best of so many runs. Below 5 % for 99 of 100 slots is asked. Each packet that a host sent, by its
-capture, is in the capture of the other one or was lost by the link's account, in the model's order.
+long as that, the best of so many runs. Below 5 % for 99 of 100 slots is asked of a run that is to be trusted. Each
+packet that a host sent, by its capture, is in the capture of the other one or was lost by the link's account, in the
+model's order.
 """
 
 from __future__ import annotations
@@ -53,13 +54,14 @@ def main(seconds: float, runs: int, folder: Path) -> int:
         for run in range(runs):
             out = folder / f"{number}-{run}"
             truth = emulated(*case, seconds, out)
-            wrong += differences(out)
-            best = min(best, truth["lateness_p99_percent"])
+            differ = differences(out)
+            wrong += differ
+            best = min(best, truth["lateness_p99_percent"]) if truth["trusted"] else best
             shown = "; ".join(
                 f"{what} {truth[f'{key}_p99_percent']:.2f} %, the latest {truth[f'{key}_max_percent']:.0f} %"
                 for what, key in (("slots", "lateness"), ("packets", "delivery_lateness"))
             )
-            print(f"{title}: {shown}; trusted: {truth['trusted']}", *wrong, sep="\n  ", flush=True)
+            print(f"{title}: {shown}; trusted: {truth['trusted']}", *differ, sep="\n  ", flush=True)
         failed += best >= MOST_PERCENT or bool(wrong)
     return failed
 

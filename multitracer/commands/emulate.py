@@ -38,7 +38,8 @@ ANALYSIS = "analysis"
 @click.option("--seed", type=Whole(0, LARGEST_SEED), default=1, show_default=True, metavar="SEED",
               help="Of what the channel loses.")  # fmt: skip
 @click.option("--max-lateness", metavar="PERCENT",
-              help="How late 99 % of slots of a trusted run may be, in percent of one.  [default: 10]")  # fmt: skip
+              help="How late 99 % of slots, and of packets, of a trusted run may be, in percent of a frame's time; "
+                   "packets 1 ms in any case.  [default: 10]")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="A new folder for what is recorded.  [default: emulated-DATE-TIME]")  # fmt: skip
 @click.option("--no-analyze", is_flag=True, help="Only record.")
@@ -87,9 +88,9 @@ def command(
 
 
 def _lateness(truth: dict[str, Any]) -> str:
-    """How late the link was, in percent of a slot."""
+    """How late the link was, in percent of a frame's time."""
     slots, packets = (
-        f"99 % of {what} were late by at most {truth[f'{name}_p99_percent']:.1f} % of a slot,"
+        f"99 % of {what} were late by at most {truth[f'{name}_p99_percent']:.1f} % of a frame,"
         f" the latest by {truth[f'{name}_max_percent']:.0f} %"
         for what, name in (("slots", "lateness"), ("packets", "delivery_lateness"))
     )

@@ -117,7 +117,7 @@ def _tell_lost(described: dict[str, Any]) -> None:
 
     for one in described["missing"]:
         if one["what"] == WHAT:
-            raise MissingCapabilityError(f"{WHAT} is missing: it needs {one['needs']}; that of this end is complete")
+            raise MissingCapabilityError(f"{WHAT} did not arrive whole: {one['needs']}\nThat of this end is kept.")
 
 
 def _analyze(directory: Path) -> None:

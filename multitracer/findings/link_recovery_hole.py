@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache, partial
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,11 @@ Ints = npt.NDArray[np.int64]
 
 KINDS = ("link-recovery-hole",)
 NEEDS = (SEGMENT_FRAMES, LINK_RTT)
+_DOUBTS = (
+    "a log of the link lacks frames then",
+    "others may have waited behind a lost packet and come then",
+    "a packet that was sent between the two never came",
+)
 
 
 class _Sends(NamedTuple):
@@ -76,12 +82,17 @@ def detect(observed: Observations) -> Iterator[Finding]:
                 "link-recovery-hole", "link", int(connection), start, end, verdict,
                 f"nothing reached TCP for {(end - start) / 1e6:.0f} ms (link round trip {link_rtt / 1e6:.0f} ms)"
                 f" while the link made {repeated} repeats of the frames of the segment that came next"
-                + ("" if logged else "; likely only, as a log of the link lacks frames then")
-                + ("; likely only, as others may have waited behind a lost packet and come then" if waited else ""),
+                + _likely_only(not logged, waited, bool(spoilt[at])),
                 {"gap_ms": (end - start) / 1e6, "link_rtt_ms": link_rtt / 1e6, "sender": sender,
                  "frame_retransmissions": repeated, "seq": int(row["seq"])},
                 bearer=observed.bearer_number(int(link)),
             )  # fmt: skip
+
+
+def _likely_only(*holds: bool) -> str:
+    """Which of _DOUBTS keep a hole from being confirmed, in words; empty where none does."""
+    doubts = ", and as ".join(compress(_DOUBTS, holds))
+    return f"; likely only, as {doubts}" if doubts else ""
 
 
 def _first_data_ns(observed: Observations) -> Ints:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shutil
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -106,7 +107,9 @@ def queue(interface: str) -> list[Missing]:
     """What keeps the settings of an interface's queue from being read; "any" interface has none."""
     if interface == "any" or settings.qdisc(interface) is not None:
         return []
-    return [Missing("the interface's queueing discipline", "tc: install the package iproute2 (Fedora: iproute-tc)")]
+    install = "install the package iproute2 (Fedora: iproute-tc)"
+    needs = f"a tc that tells of {interface} as JSON" if shutil.which("tc") else f"tc: {install}"
+    return [Missing("the interface's queueing discipline", needs)]
 
 
 def all_missing(interface: str) -> list[Missing]:

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import tarfile
 import tempfile
@@ -31,6 +32,7 @@ _UNINTERRUPTED = "trap '' INT HUP; exec \"$@\""
 _FILE = re.compile(rf"{FOLDER}/(\w[\w.-]*)", re.ASCII)
 _END = 1024
 """Octets of zeros that end an archive (tar(5))."""
+_LEAVE_S = 5.0
 _POLL_S = 0.1
 
 
@@ -91,8 +93,7 @@ class RemoteRecording:
         while not (self._begun.wait(_POLL_S) or self._stop.count or time.monotonic() > end):
             pass
         if not any(_BEGUN in line for line in self._said):
-            self._process.terminate()
-            self._end()
+            self._leave()
             self._archive.close()
             if self._stop.count:
                 raise KeyboardInterrupt
@@ -111,9 +112,12 @@ class RemoteRecording:
                 self.missing = [self._lost(self._last_words())]
             except OSError as problem:
                 self.missing = [self._lost(problem.strerror or str(problem))]
+            else:
+                if self._process.returncode:
+                    self.missing = [self._lost(f"it ended with status {self._process.returncode}")]
 
     def _lost(self, reason: str) -> Missing:
-        return Missing(WHAT, f"all of it to arrive from {self._host} ({reason})")
+        return Missing(WHAT, f"all of it from {self._host} ({reason})")
 
     def _listen(self, stderr: IO[str]) -> None:
         with stderr:
@@ -130,8 +134,19 @@ class RemoteRecording:
         seen = self._stop.count
         while self._process.poll() is None and self._stop.count == seen:
             time.sleep(_POLL_S)
+        self._leave()
+
+    def _leave(self) -> None:
+        """End ssh, also one that the terminal has stopped, as it asked there from the background."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
         self._process.terminate()
-        self._process.wait()
+        self._process.send_signal(signal.SIGCONT)
+        try:
+            self._process.wait(_LEAVE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         self._listener.join()
 
     def _last_words(self) -> str:

@@ -70,7 +70,7 @@ class Packet:
     handed_ns: int | None = None
     """When its host was given it; None where its device had no room, or its header could not be rebuilt."""
     late_ns: int = 0
-    """By how much that was later than the link delivered it, and than hosts had taken in the packet before."""
+    """By how much that was later than from a link in time: when it came, or hosts had taken in what was before it."""
 
 
 @dataclass
@@ -121,7 +121,7 @@ class RealTimeLink:
             self.engine.link = made_link._replace(b=made_link.b._replace(estimate=made_link.a.estimate))
         self._waiting: tuple[deque[Packet], deque[Packet]] = (deque(), deque())
         self._undecided: tuple[deque[Packet], deque[Packet]] = (deque(), deque())
-        self._taken_ns = 0
+        self._free_ns = 0
         self._slots = sorted({radio.slot_ns for radio in self.radio if radio.slot_ns})
         self.step_ns = self._slots[0] if self._slots else SERIALISED_STEP_NS
 
@@ -267,8 +267,13 @@ class RealTimeLink:
             with suppress(BlockingIOError):
                 handed = self._now()
                 os.write(self.devices[side], came)  # returns when the host's TCP has taken it in
-                packet.handed_ns, packet.late_ns = handed, handed - max(packet.delivered_ns or 0, self._taken_ns)
-                self._taken_ns = self._now()
+                self._note_lateness(packet, handed, self._now())
+
+    def _note_lateness(self, packet: Packet, handed: int, taken: int) -> None:
+        """By how much a packet was late, against a link that is never late between hosts that take as long as these."""
+        in_time = max(packet.delivered_ns or 0, self._free_ns)
+        packet.handed_ns, packet.late_ns = handed, handed - in_time
+        self._free_ns = in_time + taken - handed
 
     def _lose_before(self, packet: Packet, time_ns: int) -> None:
         """What was given before a packet that came is lost where nothing is repeated, unless the air made it late."""

@@ -12,7 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from multitracer.compute import kernels
+from multitracer.recorder.session import MACHINE
 from multitracer.replay.emulate.host import QUEUE_PACKETS, Host
 from multitracer.replay.emulate.host_queue import held_octets, wants
 from multitracer.replay.emulate.kernel import WAYS, KernelKeys
@@ -36,6 +39,8 @@ from multitracer.replay.simulate.simulation import Setting
 ADDRESSES = ("10.87.0.1", "10.87.0.2")
 """Of the hosts at the network's and the mobile's side of the link."""
 TRUTH, LATENESS, PACKETS, CLOCKS = "truth.json", "lateness.csv", "link_packets.csv", "kernel_clocks.txt"
+NO_SLOT_NS = 1_000_000, 20_000_000
+"""A link without slots is looked after each millisecond; frames longer than GSM's are no reason to be late by more."""
 SETTLE_S, LONGEST_SETTLE_S = 1.0, 10.0
 """The link goes on for so long after the transfer; and at most for so long while it has packets."""
 REHEARSAL_S = 1.0
@@ -92,8 +97,15 @@ def emulate(
     wrote_all = not command and status == 0 and scenario.word("workload.kind") == "file-transfer"
     seen = Seen(folders, discarded, kernel_clocks(directory / CLOCKS), wrote_all)
     told = transfer_truth(scenario, made, link, seen)
-    lacks = {"missing": [one._asdict() for one in missing()]}
+    lacks = {"missing": _missing(folders)}
     return _write_truth(directory, scenario, keys, link, status, allowed | measured(directory) | told | lacks)
+
+
+def _missing(folders: Sequence[Path]) -> list[dict[str, str]]:
+    """What the recorders of the hosts with these folders lacked, and what the kernel's clocks did, each once."""
+    lacks = [one for folder in folders for one in json.loads((folder / MACHINE).read_text())["missing"]]
+    lacks += [one._asdict() for one in missing()]
+    return list({one["what"]: one for one in lacks}.values())
 
 
 def _host(side: int, scenario: Scenario, keys: KernelKeys) -> Host:
@@ -164,10 +176,11 @@ class _Ended:
 
 
 def _frame_ns(scenario: Scenario, link: RealTimeLink) -> int:
-    """How long a frame takes: a slot, or without slots a full frame in the faster direction."""
+    """How long a frame takes: a slot, or without slots a full frame in the faster direction, within NO_SLOT_NS."""
+    frames = (8_000_000_000 * scenario.whole("link.frame_bytes", way) for way in WAYS)
     return min(
-        radio.slot_ns or 8_000_000_000 * scenario.whole("link.frame_bytes", way) // radio.rate_bps
-        for radio, way in zip(link.radio, WAYS, strict=True)
+        radio.slot_ns or int(np.clip(octets // radio.rate_bps, *NO_SLOT_NS))
+        for radio, octets in zip(link.radio, frames, strict=True)
     )
 
 

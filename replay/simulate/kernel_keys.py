@@ -72,6 +72,6 @@ EMULATE: tuple[Key, ...] = (
           "have this port and those above it.", 5001, least=1, most=9935),
     flag("emulate.realtime", "Be woken before all other processes (SCHED_FIFO), and keep processors "
          "from sleeping, where the system allows it.", True),
-    number("emulate.max_lateness_percent", "99 % of slots, and of packets (or by 1 ms), may be late by so much of a "
-           "slot, for a run to be trusted.", 10.0, most=1000),
+    number("emulate.max_lateness_percent", "A run is trusted if 99 % of its slots, and 99 % of its packets, were late "
+           "by at most so much of a frame's time (packets by 1 ms in any case).", 10.0, most=1000),
 )  # fmt: skip

@@ -31,11 +31,11 @@ def test_a_run_that_was_late_is_not_to_be_trusted(monkeypatch: pytest.MonkeyPatc
     late = run(monkeypatch, tmp_path / "a", trusted=False, delivery_lateness_p99_percent=31.0)
     assert late.exit_code == 0
     said = (
-        "99 % of slots were late by at most 1.0 % of a slot, the latest by 1 %; 99 % of packets were late by at most "
+        "99 % of slots were late by at most 1.0 % of a frame, the latest by 1 %; 99 % of packets were late by at most "
     )
-    assert f"not to be trusted: {said}31.0 % of a slot" in late.stderr
+    assert f"not to be trusted: {said}31.0 % of a frame" in late.stderr
     timely = run(monkeypatch, tmp_path / "b").stderr
-    assert f"{said}1.0 % of a slot" in timely
+    assert f"{said}1.0 % of a frame" in timely
     assert "trusted" not in timely
     for trusted in (False, True):
         quietly = run(monkeypatch, tmp_path / f"quiet-{trusted}", "-q", trusted=trusted).stderr

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -208,12 +208,16 @@ def test_ssh_asks_in_the_terminal_and_outlives_ctrl_c_there(tmp_path: Path) -> N
     asking = "printf 'password: ' >/dev/tty; read -r answer </dev/tty; [ \"$answer\" = secret ] || exit 255"
     environment = {**os.environ, "PATH": f"{fake_ssh(tmp_path, asking)}:{os.environ['PATH']}"}
     directory = tmp_path / "rec"
-    terminal, end = os.openpty()
-    # The leader of a session that opens a terminal has it from then on.
-    command = ["sh", "-c", f'exec "$@" <{os.ttyname(end)}', "sh", *RECORD, "--remote", "user@server"]
-    with subprocess.Popen(
-        [*command, "-o", str(directory)], stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
-    ) as process:
+    with ExitStack() as stack:
+        terminal, end = os.openpty()
+        stack.callback(os.close, terminal)
+        stack.callback(os.close, end)
+        # The leader of a session that opens a terminal has it from then on.
+        command = ["sh", "-c", f'exec "$@" <{os.ttyname(end)}', "sh", *RECORD, "--remote", "user@server"]
+        process = stack.enter_context(subprocess.Popen(
+            [*command, "-o", str(directory)], stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
+        ))  # fmt: skip
+        stack.callback(process.kill)
         assert process.stderr
         assert select.select([terminal], [], [], WAIT_S)[0], "it did not ask"
         assert os.read(terminal, 100) == b"password: "
@@ -221,8 +225,6 @@ def test_ssh_asks_in_the_terminal_and_outlives_ctrl_c_there(tmp_path: Path) -> N
         assert "recording on lo" in process.stderr.readline()
         os.write(terminal, b"\x03")
         assert process.wait(WAIT_S) == 0
-    os.close(terminal)
-    os.close(end)
     assert settings(directory)["missing"] == []
     assert settings(directory / "remote")["command"] == ["cat"]
 
@@ -238,12 +240,27 @@ def test_a_connection_that_breaks_leaves_the_recording_of_this_end(tmp_path: Pat
     command += ["-o", str(directory), "--", *TRANSFER, "100000", port]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 5
-    assert "the recording of the other end is missing" in done.stderr
+    assert "the recording of the other end did not arrive whole" in done.stderr
     (lack,) = settings(directory)["missing"]
     assert lack["what"] == "the recording of the other end"
     assert "user@server (Connection reset)" in lack["needs"]
     assert (settings(directory)["exit"], settings(directory)["capture"]["complete"]) == (0, True)
     assert (directory / "analysis" / "summary.json").exists()
+
+
+def test_a_recording_that_failed_at_the_other_end_did_not_arrive_whole(tmp_path: Path) -> None:
+    """Though what there is of it is sent, and kept."""
+    tools = fake_ssh(tmp_path)
+    failing = 'while [ "$1" != -o ]; do shift; done; mkdir -p "$2"; echo packets >"$2/snd.pcap"; '
+    _script(tools / "multitracer", failing + "echo recording on lo >&2; cat >/dev/null; exit 137")
+    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+    directory, port = tmp_path / "rec", str(local_transfer.free_port())
+    command = [*RECORD, "--port", port, "--remote", "user@server", "-o", str(directory), "--", *TRANSFER, "1000", port]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 5
+    (lack,) = settings(directory)["missing"]
+    assert "(it ended with status 137)" in lack["needs"]
+    assert (directory / "remote" / "snd.pcap").read_text() == "packets\n"
 
 
 def test_an_interrupt_of_the_recording_alone_ends_its_command(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,25 @@ import pytest
 from multitracer.recorder import tracefs
 
 MOUNTED = "import multitracer.recorder.tracefs as t; import os; print(os.listdir(f'/proc/self/fd/{t._mounted()}'))"
+WAIT_S = 10
 
 
-def mounts() -> list[str]:
-    """The mounts of trace file systems that this process sees."""
-    return [line for line in Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "tracefs"]
+def mounts() -> set[str]:
+    """The mounts of trace file systems that any process sees, by the mount namespace."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            space, lines = (process / "ns/mnt").readlink(), (process / "mounts").read_text().splitlines()
+            found |= {f"{space}: {line}" for line in lines if line.split()[2] == "tracefs"}
+    return found
+
+
+def added_mounts(before: set[str]) -> set[str]:
+    """Those that were not there before, once what mounted them has had some time to end."""
+    end = time.monotonic() + WAIT_S
+    while (added := mounts() - before) and time.monotonic() < end:
+        time.sleep(0.05)
+    return added
 
 
 def mounting(*path: str) -> subprocess.Popen[str]:
@@ -40,7 +55,7 @@ def test_it_is_used_without_a_mount_that_others_see() -> None:
     before = mounts()
     with mounting() as process:
         assert "instances" in process.communicate()[0]
-    assert mounts() == before
+    assert added_mounts(before) == set()
 
 
 def test_a_kill_while_it_is_mounted_leaves_no_mount(tmp_path: Path) -> None:
@@ -52,5 +67,6 @@ def test_a_kill_while_it_is_mounted_leaves_no_mount(tmp_path: Path) -> None:
         while not mounted.exists():
             assert process.poll() is None
             time.sleep(0.01)
+        assert mounts() - before
         process.kill()
-    assert mounts() == before
+    assert added_mounts(before) == set()

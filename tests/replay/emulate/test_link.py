@@ -2,62 +2,21 @@
 
 from __future__ import annotations
 
-import socket
-import time
-
 import numpy as np
 import pytest
+from real_time_links import carry, link_of, received
 
 from multitracer.replay.arq import notes
-from multitracer.replay.emulate.host_queue import held_octets, wants
-from multitracer.replay.emulate.kernel import KernelKeys
-from multitracer.replay.emulate.link import RealTimeLink
-from multitracer.replay.simulate.loops import engine_protocol
-from multitracer.replay.simulate.run import setting
-from multitracer.replay.simulate.scenario import resolve
-from multitracer.replay.simulate.schema import parsed
+from multitracer.replay.emulate.link import Packet, RealTimeLink
 
 pytestmark = [pytest.mark.slow, pytest.mark.compiled]
 
-FAST = {
-    "link.tti_s": 0.002, "link.delay_s": 0.004, "link.frame_bytes": 200, "channel.model": "uniform",
-    "channel.frame_loss_rate": 0.0, "workload.kind": "none", "tcp.segment_bytes": 190,
-}  # fmt: skip
-LONGEST_S = 240
-"""Kernels may have to be compiled first."""
 PROTOCOLS = {
     "raw": {"link.protocol": "raw"},
     "sr": {"link.protocol": "sr"},
     "rlp": {"link.protocol": "rlp", "link.rlp.t1_s": 0.05, "link.ppp": False},
     "rlc-am": {"link.protocol": "rlc-am", "link.hand_down": "lazy"},
 }
-
-
-def link_of(devices: tuple[int, int], *, queue: bool = False, **keys: object) -> RealTimeLink:
-    """The link of a scenario with these keys, between two descriptors; packets may wait in the hosts' own queues."""
-    scenario = resolve("test", dict(parsed(name, value) for name, value in {**FAST, **keys}.items()))
-    made = setting(scenario, 1)
-    own = KernelKeys({"tcp.interface_queue_packets": 9} if queue else {})
-    held = held_octets(scenario, own, "down"), held_octets(scenario, own, "up")
-    return RealTimeLink(
-        engine_protocol(scenario), made.link, made.radio, devices, held=held, wants=wants(scenario, own)
-    )
-
-
-def carry(link: RealTimeLink, packets: int) -> None:
-    """Let the link run until it is known what became of so many packets."""
-    end = time.monotonic() + LONGEST_S
-    link.run(lambda: (len(link.packets) == packets and not link.under_way) or time.monotonic() > end)
-
-
-def received(host: socket.socket) -> list[bytes]:
-    """All that came to a host, in its order."""
-    found = []
-    while True:
-        try:
-            found.append(host.recv(65_535))
-        except BlockingIOError:
-            return found
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -116,16 +75,19 @@ def test_times_are_those_of_the_model(two_hosts: object) -> None:
 
 
 def test_a_packet_is_handed_over_when_its_frame_arrives(two_hosts: object) -> None:
-    """Not only with the next slot, which is 70 ms later."""
+    """Not only with the next slot, which is 700 ms later."""
     (a, b), devices = two_hosts  # type: ignore[misc]
-    link = link_of(devices, **PROTOCOLS["raw"], **{"link.tti_s": 0.1, "link.delay_s": 0.13})
-    for number in range(3):
-        a.send(bytes([number]) * 100)
-    carry(link, 3)
-    assert len(received(b)) == 3
-    came = [(one.delivered_ns, one.handed_ns) for one in link.packets]
-    assert [delivered % 100_000_000 for delivered, _ in came] == [30_000_000] * 3
-    assert all(0 <= handed - delivered < 35_000_000 for delivered, handed in came)
+    keys = {"link.tti_s": 1.0, "link.delay_s": 1.3}
+    link_of(devices, **PROTOCOLS["raw"], **keys).engine.run(0)  # compiles
+    link = link_of(devices, **PROTOCOLS["raw"], **keys)
+    a.send(bytes(100))
+    carry(link, 1)
+    assert received(b) == [bytes(100)]
+    (packet,) = link.packets
+    assert packet.delivered_ns is not None
+    assert packet.delivered_ns % 1_000_000_000 == 300_000_000
+    assert packet.handed_ns is not None
+    assert 0 <= packet.handed_ns - packet.delivered_ns < 500_000_000
 
 
 def test_every_slot_has_its_lateness_once(two_hosts: object) -> None:
@@ -195,17 +157,27 @@ def test_a_schedule_says_how_many_frames_a_millisecond_carries(two_hosts: object
     assert set(np.diff(slots[1:-1]).tolist()) <= {3, 7}
 
 
-def test_packets_of_one_frame_are_not_late_by_the_time_that_hosts_take(two_hosts: object) -> None:
-    """Each is handed over when the one before was taken in; the link is late only by what it takes between them."""
-    (a, b), devices = two_hosts  # type: ignore[misc]
-    link = link_of(devices, **PROTOCOLS["rlc-am"], **{"link.frame_bytes": 1400, "link.tti_s": 0.02})
-    for number in range(20):
-        a.send(bytes([number]) * 40)
-    carry(link, 20)
-    assert len(received(b)) == 20
-    at_once = [one for one in link.packets if one.delivered_ns == link.packets[0].delivered_ns]
-    assert len(at_once) > 5
-    assert [one.handed_ns for one in at_once] == sorted(one.handed_ns for one in at_once)
-    late = [one.handed_ns - one.delivered_ns for one in at_once]
-    assert at_once[0].late_ns == late[0]
-    assert all(0 <= one.late_ns < whole for one, whole in zip(at_once[1:], late[1:], strict=True))
+MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("handed", "late"),
+    [
+        ([(10, 10.5, 0.25), (10, 10.75, 0.25), (10, 11, 0.25)], [0.5, 0.5, 0.5]),
+        ([(10, 210, 1), (30, 211, 1), (50, 212, 1), (210, 213, 1)], [200, 181, 162, 3]),
+        ([(10, 10, 5), (12, 15, 5), (30, 30, 1)], [0, 0, 0]),
+    ],
+    ids=["a burst", "behind a pause of the link", "hosts that take long"],
+)
+def test_a_packet_is_late_against_a_link_in_time(
+    two_hosts: object, handed: list[tuple[float, float, float]], late: list[float]
+) -> None:
+    """Packets (delivered, handed over, how long their host took, in ms): what hosts take makes those behind wait."""
+    _, devices = two_hosts  # type: ignore[misc]
+    link = link_of(devices, **PROTOCOLS["raw"])
+    found = []
+    for delivered, given, took in handed:
+        packet = Packet(0, b"", 0, b"", delivered_ns=round(delivered * MS))
+        link._note_lateness(packet, round(given * MS), round((given + took) * MS))
+        found.append(packet.late_ns / MS)
+    assert found == pytest.approx(late)
