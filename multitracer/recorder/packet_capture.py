@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from types import TracebackType
 from typing import IO
 
 from multitracer.model.errors import MissingCapabilityError
+from multitracer.recorder.processes import ending_with_this_process, wait_or_kill
 from multitracer.recorder.tracefs import BUFFER_MB
 
 SNAPLEN = 128
@@ -22,8 +22,6 @@ SNAPLEN = 128
 _BEGIN_S = 5.0
 SETTLE_S = 1.2
 """Packets wait up to 1 s in the kernel's buffer for the tool to take them: so long it has to go on after the last."""
-_TIED = "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 2); os.execvp(sys.argv[1], sys.argv[1:])"
-"""PR_SET_PDEATHSIG (linux/prctl.h) with SIGINT, and then the command."""
 _DROPPED = re.compile(r"(\d+) packets? dropped by kernel|received/dropped on interface .*?: (\d+)/(\d+)")
 _BEGUN = re.compile(r"listening on|^File: ", re.MULTILINE)
 
@@ -52,14 +50,6 @@ def command(name: str, interface: str, ports: Sequence[int], path: Path, buffer_
         return [name, *stays, "-i", interface, "-s", str(SNAPLEN), "-B", str(1024 * buffer_mb), "-w", "-", wanted]
     buffer = ["-B", str(buffer_mb)]
     return [name, "-q", "-P", "-i", interface, "-s", str(SNAPLEN), *buffer, "-f", wanted, "-w", str(path)]
-
-
-def ending_with_this_process(started: Sequence[str]) -> list[str]:
-    """The command, ended by the kernel when this process is killed: by setpriv of util-linux, without it by Python."""
-    setpriv = shutil.which("setpriv")
-    if setpriv and Path(setpriv).resolve().name == "setpriv":  # busybox's cannot
-        return ["setpriv", "--pdeathsig", "INT", "--", *started]
-    return [sys.executable, "-I", "-S", "-c", _TIED, *started]
 
 
 class PacketCapture:
@@ -115,9 +105,5 @@ class PacketCapture:
     def _stop(self) -> None:
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
-        try:
-            self._process.wait(_BEGIN_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        wait_or_kill(self._process, _BEGIN_S)
         self._listener.join()

@@ -19,6 +19,7 @@ from typing import IO
 
 from multitracer.model.errors import MissingCapabilityError
 from multitracer.recorder.needs import Missing
+from multitracer.recorder.processes import wait_or_kill
 from multitracer.recorder.stop_signals import StopSignals
 
 FOLDER = "remote"
@@ -142,11 +143,7 @@ class RemoteRecording:
         self._process.stdin.close()
         self._process.terminate()
         self._process.send_signal(signal.SIGCONT)
-        try:
-            self._process.wait(_LEAVE_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        wait_or_kill(self._process, _LEAVE_S)
         self._listener.join()
 
     def _last_words(self) -> str:

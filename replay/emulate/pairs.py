@@ -6,7 +6,7 @@ import signal
 import subprocess
 from collections.abc import Sequence
 
-from multitracer.recorder.packet_capture import ending_with_this_process
+from multitracer.recorder.processes import ending_with_this_process, wait_or_kill
 
 _GRACE_S = 30.0
 
@@ -28,8 +28,4 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """Interrupt it if it still runs, and give it time to clear up."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
-    try:
-        process.wait(_GRACE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    wait_or_kill(process, _GRACE_S)

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from multitracer.commands.record import command
 from multitracer.model.errors import MissingCapabilityError, UsageError
-from multitracer.recorder import needs, packet_capture, session
+from multitracer.recorder import needs, packet_capture, processes, session
 from multitracer.recorder.session import SS, Wanted, record
 from multitracer.recorder.settings import settings
 from multitracer.recorder.tcp_events import filter_of
@@ -165,7 +165,7 @@ def test_a_capture_ends_with_what_started_it(
     without(monkeypatch, *lacking)
     ended = tmp_path / "ended"
     waiting = f"trap 'touch {ended}; exit' INT; echo begun; while :; do sleep 0.05; done"
-    tied = packet_capture.ending_with_this_process(["sh", "-c", waiting])
+    tied = processes.ending_with_this_process(["sh", "-c", waiting])
     starter = f"import subprocess; subprocess.run({tied!r})"
     with subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE) as process:
         assert process.stdout
