@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -50,7 +51,7 @@ def main(seconds: float, runs: int, folder: Path) -> int:
     """Print a line for each run; how many cases are too late at their best, or carried packets otherwise."""
     failed = 0
     for number, (title, case) in enumerate(CASES.items()):
-        best, wrong = 100.0 * 100, list[str]()
+        best, wrong = math.inf, list[str]()
         for run in range(runs):
             out = folder / f"{number}-{run}"
             truth = emulated(*case, seconds, out)

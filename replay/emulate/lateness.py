@@ -10,12 +10,25 @@ from typing import Any
 import numpy as np
 
 from multitracer.recorder.packet_capture import SNAPLEN
-from multitracer.replay.emulate.link import RealTimeLink
+from multitracer.replay.emulate.kernel import WAYS
+from multitracer.replay.emulate.link import SERIALISED_STEP_NS, RealTimeLink
 from multitracer.replay.record.link_logs import SIDES
+from multitracer.replay.simulate.scenario import Scenario
 
 QUANTILE = 0.99
+NO_SLOT_NS = SERIALISED_STEP_NS, 20_000_000
+"""Frames that are longer than GSM's are no reason to be late by more."""
 FINE_NS = 1_000_000
 """What a packet may be late by, however short frames are: no timer of TCP is as fine. The model takes a third of it."""
+
+
+def frame_ns(scenario: Scenario, link: RealTimeLink) -> int:
+    """How long a frame takes: a slot, or without slots a full frame in the faster direction, within NO_SLOT_NS."""
+    bits = (8 * scenario.whole("link.frame_bytes", way) for way in WAYS)
+    return min(
+        radio.slot_ns or int(np.clip(1_000_000_000 * size // radio.rate_bps, *NO_SLOT_NS))
+        for radio, size in zip(link.radio, bits, strict=True)
+    )
 
 
 def lateness(link: RealTimeLink, frame_ns: int, most_percent: float) -> dict[str, Any]:

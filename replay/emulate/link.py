@@ -122,8 +122,7 @@ class RealTimeLink:
         self._waiting: tuple[deque[Packet], deque[Packet]] = (deque(), deque())
         self._undecided: tuple[deque[Packet], deque[Packet]] = (deque(), deque())
         self._free_ns = 0
-        self._slots = sorted({radio.slot_ns for radio in self.radio if radio.slot_ns})
-        self.step_ns = self._slots[0] if self._slots else SERIALISED_STEP_NS
+        self.step_ns = min((radio.slot_ns for radio in self.radio if radio.slot_ns), default=SERIALISED_STEP_NS)
 
     def run(self, until: Callable[[], bool]) -> None:
         """Carry packets until the condition holds, which is asked once a slot."""

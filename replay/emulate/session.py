@@ -12,15 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from multitracer.compute import kernels
 from multitracer.recorder.session import MACHINE
 from multitracer.replay.emulate.host import QUEUE_PACKETS, Host
 from multitracer.replay.emulate.host_queue import held_octets, wants
 from multitracer.replay.emulate.kernel import WAYS, KernelKeys
 from multitracer.replay.emulate.kernel_clocks import SocketClocks, kernel_clocks, missing
-from multitracer.replay.emulate.lateness import lateness, write_packets, write_slots
+from multitracer.replay.emulate.lateness import frame_ns, lateness, write_packets, write_slots
 from multitracer.replay.emulate.line import Bare, CompressedPpp, Line, Ppp
 from multitracer.replay.emulate.link import MOST_PACKETS, RealTimeLink
 from multitracer.replay.emulate.realtime import on_time
@@ -39,8 +37,6 @@ from multitracer.replay.simulate.simulation import Setting
 ADDRESSES = ("10.87.0.1", "10.87.0.2")
 """Of the hosts at the network's and the mobile's side of the link."""
 TRUTH, LATENESS, PACKETS, CLOCKS = "truth.json", "lateness.csv", "link_packets.csv", "kernel_clocks.txt"
-NO_SLOT_NS = 1_000_000, 20_000_000
-"""A link without slots is looked after each millisecond; frames longer than GSM's are no reason to be late by more."""
 SETTLE_S, LONGEST_SETTLE_S = 1.0, 10.0
 """The link goes on for so long after the transfer; and at most for so long while it has packets."""
 REHEARSAL_S = 1.0
@@ -175,15 +171,6 @@ class _Ended:
         return now > self._ended_at + (LONGEST_SETTLE_S if self._link.under_way else SETTLE_S)
 
 
-def _frame_ns(scenario: Scenario, link: RealTimeLink) -> int:
-    """How long a frame takes: a slot, or without slots a full frame in the faster direction, within NO_SLOT_NS."""
-    frames = (8_000_000_000 * scenario.whole("link.frame_bytes", way) for way in WAYS)
-    return min(
-        radio.slot_ns or int(np.clip(octets // radio.rate_bps, *NO_SLOT_NS))
-        for radio, octets in zip(link.radio, frames, strict=True)
-    )
-
-
 def _write_truth(
     directory: Path, scenario: Scenario, keys: KernelKeys, link: RealTimeLink, status: int,
     measured: dict[str, Any],
@@ -191,7 +178,7 @@ def _write_truth(
     """Write truth.json; returns what it holds."""
     truth = {
         "parameters": keys.parameters(scenario), "start_ns": link.start_ns, "exit": status,
-        **lateness(link, _frame_ns(scenario, link), keys["emulate.max_lateness_percent"]),
+        **lateness(link, frame_ns(scenario, link), keys["emulate.max_lateness_percent"]),
         "window_limits": [one._asdict() for one in window_limits(scenario, keys)],
         "header_discards": sum(one.damaged for one in link.packets), **measured,
     }  # fmt: skip

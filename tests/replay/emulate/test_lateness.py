@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from multitracer.replay.emulate.lateness import lateness
+from multitracer.replay.emulate.lateness import frame_ns, lateness
 from multitracer.replay.emulate.link import SLOT, Packet
 from multitracer.replay.record.kept_log import Growing
+from multitracer.replay.simulate.run import setting
+from multitracer.replay.simulate.scenario import resolve
+from multitracer.replay.simulate.schema import parsed
 
 MS = 1_000_000
 
@@ -34,6 +37,21 @@ def test_lateness_is_in_percent_of_a_slot() -> None:
     assert told["lateness_max_percent"] == 50
     assert told["delivery_lateness_max_percent"] == 20
     assert told["not_handed_over"] == 1
+
+
+@pytest.mark.parametrize(
+    ("keys", "frame_ms"),
+    [
+        ({"link.tti_s": 0.002}, 2), ({"link.tti_s": 0.04}, 40), ({"link.rate_bps": 384_000}, 12.5),
+        ({"link.rate_bps": 9_600}, 20), ({"link.rate_bps": 100_000_000}, 1), ({"link.rate_bps": 10**13}, 1),
+    ],
+)  # fmt: skip
+def test_without_slots_a_frames_time_is_the_scale(keys: dict[str, float], frame_ms: float) -> None:
+    """Of 600 octets; neither below the millisecond in which such a link is looked after, nor above GSM's."""
+    said = {"link.protocol": "raw", "link.frame_bytes": 600, "link.tti_s": "none", "workload.kind": "none"} | keys
+    scenario = resolve("test", dict(parsed(name, value) for name, value in said.items()))
+    made: Any = SimpleNamespace(radio=setting(scenario, 1).radio)
+    assert frame_ns(scenario, made) == frame_ms * MS
 
 
 @pytest.mark.parametrize(
