@@ -125,7 +125,7 @@ def recover(directory: Path, tell: Callable[[str], None] = lambda _: None) -> li
     """Finish the moves of runs that were killed within them, in `directory` and the directories in it.
 
     Returns the directories in which there was something to finish. Raises UsageError where there is no such directory,
-    and for a journal that is none.
+    and, once all others are finished, for journals that are damaged.
     """
     if not _leads_to_a_folder(directory):
         problem = "is no directory" if os.path.lexists(directory) else "there is no such directory"
@@ -133,18 +133,23 @@ def recover(directory: Path, tell: Callable[[str], None] = lambda _: None) -> li
     found = sorted(path.parents[1] for path in directory.glob(f"*/{OURS}/{JOURNAL}"))
     if os.path.lexists(directory / OURS / JOURNAL):
         found.insert(0, directory)
+    damaged = []
     for one in found:
         place = _Place(one, tell)
         place.lock()
         try:
             if not place.journal() and os.path.lexists(place.ours / JOURNAL):
-                raise UsageError(
-                    f"{one}: the journal of the run that was killed is damaged, so that it cannot be finished\n"
-                    "Run the command again."
-                )
-            place.clear()
+                damaged.append(str(one))
+            else:
+                place.clear()
         finally:
             place.unlock()
+    if damaged:
+        others = "" if len(damaged) == len(found) else "; the others are finished"
+        raise UsageError(
+            f"{', '.join(damaged)}: the journal of the run that was killed is damaged, so that it cannot be finished"
+            f"{others}\nRun the command again."
+        )
     return found
 
 
@@ -378,6 +383,8 @@ def _files_below(folder: Path) -> Iterator[str]:
 
 def _read(path: Path) -> dict[str, list[str]]:
     """Lists of files below the directory, by name; what is anything else is left out, as others may have written it."""
+    if not path.is_file():  # a pipe would not end
+        return {}
     try:
         found = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError, RecursionError):

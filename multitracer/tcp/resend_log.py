@@ -39,6 +39,9 @@ _TEXTS = {
     "fast": "the kernel's log shows that acknowledgements set it off, as the first of a recovery",
     "recovery": "the kernel's log shows that acknowledgements set it off, within a recovery",
 }
+_BY_ACKNOWLEDGEMENTS = {"acknowledgements": "fast", "either": "recovery"}
+"""What acknowledgements set off, where nothing else tells whether it was the first of its recovery: in a state that was
+not logged, and after a lost stack."""
 
 
 class Times(NamedTuple):
@@ -175,7 +178,7 @@ def _assign(rows: Ints, times: Ints, events: pd.DataFrame, error_ns: int, trigge
         theirs = [kinds[at] for at in np.sort(group[group < len(logged)]).tolist()]
         ours = np.sort(group[group >= len(logged)]) - len(logged)
         for row, kind in zip(rows[ours].tolist(), _spread(theirs, len(ours)), strict=True):
-            kind = "fast" if kind == "acknowledgements" and trigger[row] not in ("fast", "recovery") else kind
+            kind = _BY_ACKNOWLEDGEMENTS.get(kind, kind) if trigger[row] not in ("fast", "recovery") else kind
             if kind in _TEXTS:
                 trigger[row] = kind
                 because[row] = f"{_TEXTS[kind]}; {because[row].partition('; ')[2]}"
@@ -196,15 +199,21 @@ def _spread(kinds: list[str], count: int) -> list[str]:
 
 
 def _kinds(events: pd.DataFrame) -> list[str]:
-    """What made a socket resend, for each logged retransmission: a trigger, "acknowledgements", or "" if unknown."""
-    kinds, state, begun = [], -1, False
+    """What made a socket resend, for each logged retransmission: a trigger, one of _BY_ACKNOWLEDGEMENTS, or "".
+
+    Where a stack was lost after a recovery began, its resend may have been the first of it, and the next one was not.
+    """
+    kinds, state, begun, missed = [], -1, False, False
     columns = (events[name].tolist() for name in ("event", "ca_state", "resent_by"))
     for event, ca_state, resent_by in zip(*columns, strict=True):
         if event == "state":
-            begun, state = (begun or state != _RECOVERY) if ca_state == _RECOVERY else False, int(ca_state)
+            begun = ca_state == _RECOVERY and (begun or state != _RECOVERY)
+            state, missed = int(ca_state), missed and begun
             continue
         kind = {_TIMER: "timeout", _PROBE: "probe", _ACKNOWLEDGEMENTS: "acknowledgements"}.get(resent_by, "")
+        missed = begun and (missed or not kind)
         if kind == "acknowledgements" and state in (_RECOVERY, _LOSS):
-            kind, begun = ("fast" if begun and state == _RECOVERY else "recovery"), False
+            kind = "either" if missed else "fast" if begun and state == _RECOVERY else "recovery"
+            begun = missed = False
         kinds.append(kind)
     return kinds

@@ -24,6 +24,7 @@ from multitracer.tcp.sender_state import (
     HIGH_SACK,
     LAST_DUPACK,
     LAST_PROGRESS,
+    LAST_RESENT,
     LAST_SENT,
     LEAST_RTT,
     MIN_RTO_NS,
@@ -81,7 +82,9 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
     # What RFC 6298 5.3 restarts the timer for are octets acknowledged in order, not SACK blocks.
     alone = oldest and now - max(sender[LAST_PROGRESS], sender[LAST_DUPACK]) > AT_ONCE_NS
     if una < sender[RECOVERY_END]:
-        ran_out = ran_out or (alone and (elapsed >= least or is_unprovoked(sender, quiet, since_sent, least, now)))
+        timed = elapsed >= least or is_unprovoked(sender, quiet, since_sent, least, now)
+        between = may_be_between_acknowledgements(sender, quiet, since_sent, elapsed, now)
+        ran_out = ran_out or (alone and timed and not between)
         # Reno leaves a recovery with its first partial acknowledgement, and can begin another within it. With SACK one
         # begins after a timeout, by three duplicates since then.
         anew = sender[DUPACKS] == sender[EARLIER_DUPACKS] + DUPACK_THRESHOLD and is_unheard_of(sender, since_sent, now)
@@ -142,6 +145,20 @@ def may_be_reordering_timer(sender: Any, quiet: int, since_sent: int) -> bool:
     """
     window = reordering_window(sender)
     return bool(quiet <= window and since_sent <= sender[RTO] + window)
+
+
+@inlined
+def may_be_between_acknowledgements(sender: Any, quiet: int, since_sent: int, elapsed: int, now: int) -> bool:
+    """Whether a recovery, and not the timer, may have sent this some time after an acknowledgement.
+
+    At its own pace, after what that acknowledgement set off: two segments of a round trip are less than that apart. Or
+    when a reordering timer ran out. When the modelled timeout is nearly over, it may be the timer just as well.
+    """
+    last = max(sender[LAST_SENT], sender[LAST_RESENT])
+    paced = last >= sender[LAST_PROGRESS] and now - last <= sender[SRTT]
+    running = elapsed < (sender[RTO] - sender[RTO] // DOUBLED_WITHIN) << min(sender[BACKOFF], MOST_BACKOFF)
+    explained = paced or may_be_reordering_timer(sender, quiet, since_sent)
+    return bool(running and explained and not is_unheard_of(sender, since_sent, now))
 
 
 @inlined
@@ -210,6 +227,7 @@ def note_trigger(sender: Any, event: Any, start: int, end: int, sent_before: int
         sender[TIMER_START] = now
     if sender[RECOVERY_END] > sender[UNA]:
         sender[RECOVERY_RESENT] += 1
+    sender[LAST_RESENT] = now
 
 
 @inlined

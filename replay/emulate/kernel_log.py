@@ -124,17 +124,21 @@ def _captured(
 
 
 def _events(own: pd.DataFrame, start_mono_ns: int) -> Iterator[Event]:
-    """The resends of one socket, by its stacks and the states of its congestion control."""
-    state, begun = -1, False
+    """The resends of one socket, by its stacks and the states of its congestion control.
+
+    Which resend began a recovery is not known where the stack of one before it in that recovery was lost.
+    """
+    state, begun, missed = -1, False, False
     columns = (own[name].tolist() for name in ("recorded_ns", "event", "ca_state", "resent_by"))
     for time_ns, event, ca_state, resent_by in zip(*columns, strict=True):
         if event == "state":
             begun = ca_state == IN_RECOVERY and (begun or state != IN_RECOVERY)
-            state = int(ca_state)
+            state, missed = int(ca_state), missed and begun
             continue
         trigger = trigger_of(resent_by, state, begun=begun)
+        yield Event(int(time_ns) - start_mono_ns, UNKNOWN if trigger == FAST and missed else trigger)
         begun = begun and trigger != FAST
-        yield Event(int(time_ns) - start_mono_ns, trigger)
+        missed = begun and (missed or trigger == UNKNOWN)
 
 
 def trigger_of(resent_by: Any, state: int, *, begun: bool) -> str:

@@ -321,3 +321,26 @@ def test_a_journal_that_cannot_be_read_is_damaged(tmp_path: Path) -> None:
     (place / OURS / JOURNAL).write_text("[" * 100_000)
     with pytest.raises(UsageError, match="damaged"):
         recover(place)
+
+
+def test_a_damaged_journal_keeps_no_other_from_its_end(tmp_path: Path) -> None:
+    """Where several runs were killed, those that can be finished are, and the others are named."""
+    for name in ("a", "b", "c"):
+        write(tmp_path / name, {LAST: "0"})
+        (tmp_path / name / OURS / STAGING / "files").mkdir(parents=True)
+        (tmp_path / name / OURS / STAGING / "files" / LAST).write_text("1")
+        (tmp_path / name / OURS / JOURNAL).write_text(json.dumps({"remove": [], "move": [LAST]}))
+    (tmp_path / "b" / OURS / JOURNAL).write_text("cut of")
+    with pytest.raises(UsageError, match=r"/b: the journal .* damaged.*; the others are finished"):
+        recover(tmp_path)
+    assert [there(tmp_path / name) for name in ("a", "b", "c")] == [{LAST: "1"}, {LAST: "0"}, {LAST: "1"}]
+
+
+@pytest.mark.parametrize("name", [MANIFEST, JOURNAL])
+def test_a_pipe_in_place_of_our_own_file_is_not_read(name: str, tmp_path: Path) -> None:
+    """It would never end; the next run is whole."""
+    write(tmp_path, {LAST: "0"})
+    (tmp_path / OURS / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / OURS / name)
+    write(tmp_path, {LAST: "1"})
+    assert there(tmp_path) == {LAST: "1"}

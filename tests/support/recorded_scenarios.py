@@ -27,6 +27,8 @@ TOLD = (
     "receiver-window-limited", "application-limited", "idle-link",
 )  # fmt: skip
 """The kinds of findings that a truth lists."""
+OF_TRIGGERS = ("timeout", "spurious-timeout", "fast-retransmit", "spurious-fast-retransmit", "idle-link")
+"""Those that rest on why TCP sent again: the truth does not tell of them where it lacks a trigger."""
 SLACK_S = 0.001
 VARIANTS = ("reno", "newreno", "sack", "fack", "linux-2.4", "bsd")
 
@@ -208,16 +210,30 @@ def link_differences(truth: dict[str, Any], summary: dict[str, Any]) -> tuple[di
     for one in truth["blame"]:
         share = charged * (one["end_s"] - one["start_s"]) / session_s
         blame[one["cause"]] = blame.get(one["cause"], 0.0) - 100 * share
-    return accounting, blame
+    return _as_far_as_known(accounting, "unknown"), _as_far_as_known(blame, "unexplained")
+
+
+def _as_far_as_known(away: dict[str, float], untold: str) -> dict[str, float]:
+    """Differences without what the truth does not tell and the analysis does: it may be of any cause."""
+    spare = max(0.0, -away.get(untold, 0.0))
+    known = {untold: away.get(untold, 0.0) + spare}
+    for name, points in away.items():
+        if name != untold:
+            known[name] = points - min(spare, max(0.0, points))
+            spare -= min(spare, max(0.0, points))
+    return known
 
 
 def confirmed_wrongly(truth: dict[str, Any], analysis: Analysis) -> Iterator[str]:
     """The confirmed findings that the truth contradicts: of their kind nothing happened then, or by another root."""
     offset_s, summary = (truth["start_ns"] - analysis.origin_ns) / 1e9, analysis.summary()
+    untold = [one["time_s"] for one in truth["retransmissions"] if one["trigger"] is None]
     for one in summary["findings"]:
         if one["verdict"] != "confirmed" or one["kind"] not in TOLD:
             continue
         start, end = one["start_s"] - offset_s, one["end_s"] - offset_s
+        if one["kind"] in OF_TRIGGERS and any(start - SLACK_S <= at <= end + SLACK_S for at in untold):
+            continue
         same = [true for true in truth["findings"] if true["kind"] == one["kind"] and _same_idleness(true, one)]
         shared = sum(max(0.0, min(end, true["end_s"]) - max(start, true["start_s"])) for true in same)
         near = [true for true in same if true["start_s"] <= end + SLACK_S and true["end_s"] >= start - SLACK_S]

@@ -110,6 +110,16 @@ def test_stacks_name_the_triggers() -> None:
     assert found["because"].str.startswith("the kernel's log shows").all()
 
 
+@pytest.mark.parametrize(
+    ("held", "found"),
+    [("unknown", ["unknown", "recovery", "recovery"]), ("fast", ["fast", "fast", "recovery"])],
+)
+def test_the_resend_after_a_lost_stack_need_not_be_the_first_of_its_recovery(held: str, found: list[str]) -> None:
+    """What was held of it stays where that is one of both; the one after it is not the first."""
+    state = log((1, "state", RECOVERY), (1.1, "retransmit", np.nan), (50, "retransmit", ACKS), (99, "retransmit", ACKS))
+    assert triggers([1.1, 50, 99], state, held)["trigger"].tolist() == found
+
+
 def test_one_event_of_several_segments_names_them_all() -> None:
     """What is logged once and captured as several segments: one timeout, or one recovery and its first resend."""
     state = log((1, "state", RECOVERY), (1.1, "retransmit", ACKS), (500, "retransmit", TIMER))

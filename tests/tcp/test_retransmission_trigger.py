@@ -148,6 +148,17 @@ SLOW = (SACK, *FLIGHT, ack(300, 101))
 """A round trip of 300 ms, and a timer that runs from then on."""
 
 
+@pytest.mark.parametrize(("ms", "trigger"), [(2460, RECOVERY), (3700, TIMEOUT)])
+def test_a_recovery_may_go_on_at_its_own_pace_until_the_timer_runs_out(ms, trigger):
+    """Some time after an acknowledgement that told of a lost resend, and set off another packet; RTO is 3 s."""
+    found = replayed(
+        SACK, *FLIGHT, ack(1000, 101), ack(1001, 101, (201, 301)), again(1001.1, 101, 201),
+        ack(1500, 101, (401, 501)), again(1500.1, 301, 401), ack(2400, 101, (301, 401)), data(2400.1, 501, 601),
+        again(ms, 101, 201),
+    )  # fmt: skip
+    assert triggers(found) == [FAST, RECOVERY, trigger]
+
+
 def test_a_timer_that_was_doubled_often_has_a_longest_value():
     """RFC 6298 2.5: 60 s or more; a sender that keeps to 60 s resends sooner than the doublings say."""
     times = [round(1e3 * sum(min(2**n, 60) for n in range(1, 1 + count))) for count in range(1, 14)]

@@ -67,17 +67,25 @@ def test_what_the_events_do_not_tell_is_not_known() -> None:
     assert triggers([10 * MS], []) == [UNKNOWN]
 
 
+ENDS = (
+    "family=AF_INET sport=40000 dport=5001 saddr=10.0.0.1 daddr=10.0.0.2 "
+    "saddrv6=::ffff:10.0.0.1 daddrv6=::ffff:10.0.0.2"
+)
+
+
+def resend(time: str, *stack: str) -> list[str]:
+    """What the kernel logs of a resend, and its stack, if there is one."""
+    head = f"  a-1 [000] ..s2.  {time}: "
+    frames = [f"{head}<stack trace>", *(f" => {name}" for name in stack)] if stack else []
+    return [f"{head}tcp_retransmit_skb: skbaddr=1 skaddr=2 {ENDS} state=TCP_ESTABLISHED err=0", *frames]
+
+
 def test_a_log_is_read_on_the_links_clock(tmp_path: Path) -> None:
     """States, stacks, windows, and captured packets by the moments at which both clocks were read."""
-    ends = "family=AF_INET sport=40000 dport=5001 saddr=10.0.0.1 daddr=10.0.0.2 " \
-        "saddrv6=::ffff:10.0.0.1 daddrv6=::ffff:10.0.0.2"  # fmt: skip
     lines = [
-        f"  a-1 [000] ..s2.  100.100000: tcp_cong_state_set: {ends} cong_state=3",
-        f"  a-1 [000] ..s2.  100.100010: tcp_retransmit_skb: skbaddr=1 skaddr=2 {ends} state=TCP_ESTABLISHED err=0",
-        "  a-1 [000] ..s2.  100.100020: <stack trace>", " => tcp_retransmit_skb", " => tcp_xmit_retransmit_queue",
-        f"  a-1 [000] ..s2.  100.200000: tcp_retransmit_skb: skbaddr=1 skaddr=2 {ends} state=TCP_ESTABLISHED err=0",
-        "  a-1 [000] ..s2.  100.200020: <stack trace>", " => tcp_xmit_retransmit_queue",
-        f"  a-1 [000] ..s2.  100.300000: tcp_retransmit_skb: skbaddr=1 skaddr=2 {ends} state=TCP_ESTABLISHED err=0",
+        f"  a-1 [000] ..s2.  100.100000: tcp_cong_state_set: {ENDS} cong_state=3",
+        *resend("100.100010", "tcp_retransmit_skb", "tcp_xmit_retransmit_queue"),
+        *resend("100.200000", "tcp_xmit_retransmit_queue"), *resend("100.300000"),
     ]  # fmt: skip
     (tmp_path / "retransmit.txt").write_text("\n".join(lines) + "\n")
     probe = (
@@ -92,6 +100,17 @@ def test_a_log_is_read_on_the_links_clock(tmp_path: Path) -> None:
     assert log.window(SOCKET, 1 * MS) is None  # a timer that may have run out before the next arrival sets another
     assert log.window(("", ""), 0) is None
     assert log.captured == {}
+
+
+def test_the_resend_after_a_lost_stack_need_not_be_the_first_of_its_recovery(tmp_path: Path) -> None:
+    """It is not known which of both was; the one after them is none."""
+    lines = [
+        f"  a-1 [000] ..s2.  100.100000: tcp_cong_state_set: {ENDS} cong_state=3", *resend("100.100010"),
+        *resend("100.200000", "tcp_xmit_retransmit_queue"), *resend("100.300000", "tcp_xmit_retransmit_queue"),
+    ]  # fmt: skip
+    (tmp_path / "retransmit.txt").write_text("\n".join(lines) + "\n")
+    log = kernel_log(tmp_path, 100_000 * MS)
+    assert log.resends[SOCKET] == events((100.01, UNKNOWN), (200, UNKNOWN), (300, RECOVERY))
 
 
 def test_nothing_recorded_is_nothing_known(tmp_path: Path) -> None:
