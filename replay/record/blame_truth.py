@@ -25,7 +25,7 @@ def blame_of(true: TrueFindings) -> dict[str, Spans]:
         if name in CARRIED or not spans:
             continue
         left = spans
-        able = [one for one in true.found if name in KINDS[one.kind].leaves]
+        able = [one for one in true.found if one.kind in KINDS and name in KINDS[one.kind].leaves]
         explaining = list(_resent(true)) if name == "tcp_retransmitted" else []
         explaining = explaining or [(one, (one.start_ns, one.end_ns)) for one in able]
         for one, span in sorted(explaining, key=lambda each: (-each[1][0], each[1][1], each[0].kind)):

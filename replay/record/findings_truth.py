@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from multitracer.model.thresholds import Thresholds
+from multitracer.model.vocabulary import UNEXPLAINED
 from multitracer.replay.record.accounting_truth import IDLE, LinkAccounting, repairs
-from multitracer.replay.record.known_run import FAST, PROBE, TIMEOUT, Copy, Resend
+from multitracer.replay.record.known_run import PROBE, RECOVERY, TIMEOUT, Copy, Resend
 from multitracer.replay.record.limits_truth import causes_of
 from multitracer.replay.record.link_frames import SideTruth
 from multitracer.replay.record.overtaking import overtaken
@@ -26,7 +27,8 @@ from multitracer.replay.record.transfer import Transfer
 from multitracer.replay.tcp.packets import SYN
 
 LIMITS = Thresholds()
-RESENDS = ("timeout", "spurious-timeout", "fast-retransmit", "spurious-fast-retransmit", "probe")
+RESENDS = ("timeout", "spurious-timeout", "fast-retransmit", "spurious-fast-retransmit", "probe", UNEXPLAINED)
+"""UNEXPLAINED: of a kernel's resend whose trigger is not known, and those after it."""
 STANDSTILLS = ("link-outage", "link-reset", "link-recovery-hole", "flow-control-gap")
 """What holds packets or acknowledgements up."""
 REPAIRS = ("link-outage", "link-reset", "link-recovery-hole", "link-retransmissions")
@@ -229,7 +231,9 @@ class TrueFindings:
             yield from (self._resent("probe", transfer, [one]) for one in probes)
             for group in _recoveries([one for one in transfer.resends if one.trigger != PROBE]):
                 first = group[0]
-                if first.trigger == TIMEOUT:
+                if not first.trigger:
+                    yield Event(UNEXPLAINED, first.copy.sent_ns, group[-1].copy.sent_ns, resends=group)
+                elif first.trigger == TIMEOUT:
                     late = first.spurious and transfer.on_its_way(first)
                     yield self._resent("spurious-timeout" if late else "timeout", transfer, group)
                 else:
@@ -358,10 +362,10 @@ def _groups(begin: Sequence[int], end: Sequence[int], pause: float) -> Iterator[
 
 
 def _recoveries(resends: Sequence[Resend]) -> Iterator[list[Resend]]:
-    """Each timeout or fast retransmission with the resends that follow it."""
+    """Each timeout or fast retransmission, or what may be one, with the resends of its recovery."""
     group: list[Resend] = []
     for one in resends:
-        if one.trigger in (TIMEOUT, FAST) and group:
+        if one.trigger != RECOVERY and group:
             yield group
             group = []
         group.append(one)

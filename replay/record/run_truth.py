@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from multitracer.model.vocabulary import UNEXPLAINED
 from multitracer.replay.arq import notes
 from multitracer.replay.engine.loop import NO_SDU
 from multitracer.replay.record.accounting_truth import LinkAccounting, accounting_of
@@ -77,11 +78,11 @@ class Truth:
         ]  # fmt: skip
 
     def _told(self, true: TrueFindings) -> list[dict[str, Any]]:
-        """What happened, with the kinds of its chain from the root on; of an idle link, what left it idle."""
+        """What is known to have happened, with the kinds of its chain from the root on; why an idle link was idle."""
         return [
             {"kind": one.kind, "start_s": self.seconds(one.start_ns), "end_s": self.seconds(one.end_ns),
              "root": one.root.kind, "chain": one.chain} | ({"idle": one.idle} if one.idle else {})
-            for one in sorted(true.found, key=lambda one: one.start_ns)
+            for one in sorted(true.found, key=lambda one: one.start_ns) if one.kind != UNEXPLAINED
         ]  # fmt: skip
 
     def resend(self, one: Resend) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from simulations import scenario
 
 from multitracer import Analysis, analyze
 from multitracer.compute import kernels
+from multitracer.model.vocabulary import UNEXPLAINED
 from multitracer.parsers import pcap
 from multitracer.parsers.shared.experiment import read
 from multitracer.replay.record.simulation import CAPTURES, TRUTH, recorded
@@ -245,7 +246,7 @@ def confirmed_wrongly(truth: dict[str, Any], analysis: Analysis) -> Iterator[str
         while root["caused_by"] is not None:
             root = summary["findings"][root["caused_by"]]
         sure = root is not one and root["verdict"] == "confirmed" and root["kind"] in TOLD
-        if sure and not any(root["kind"] in true["chain"] for true in near):
+        if sure and not any(root["kind"] in true["chain"] or UNEXPLAINED in true["chain"] for true in near):
             yield f"not by {root['kind']} but {near[0]['root']}: {told}"
 
 

@@ -52,3 +52,19 @@ def test_what_a_queue_held_up_was_sent_again_for_the_queue(outage: bool, root: s
     held_up = true._held_up("spurious-timeout", transfer, SimpleNamespace(copy=SimpleNamespace(sent_ns=900)))  # type: ignore[arg-type]
     assert held_up is not None
     assert held_up.kind == root
+
+
+def test_nothing_is_said_of_resends_whose_trigger_is_not_known() -> None:
+    """Nor of those that follow one in its recovery: what it was is unexplained, until the next that is known."""
+    triggers = ["timeout", "recovery", "", "recovery", "fast"]
+    resends = [
+        SimpleNamespace(trigger=trigger, spurious=False, copy=SimpleNamespace(sent_ns=at))
+        for at, trigger in enumerate(triggers)
+    ]
+    true = TrueFindings.__new__(TrueFindings)
+    true.found, true._of_kinds = [], {}
+    transfers = [SimpleNamespace(resends=resends, earlier=lambda _: None)]
+    true.accounting = SimpleNamespace(transfers=transfers)  # type: ignore[assignment]
+    assert [(one.kind, one.start_ns, one.end_ns) for one in true._resends()] == [
+        ("timeout", 0, 1), ("unexplained", 2, 3), ("fast-retransmit", 4, 4),
+    ]  # fmt: skip
