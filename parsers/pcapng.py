@@ -42,11 +42,13 @@ _SECOND_NS = 1_000_000_000
 _FAR_SECONDS = (1 << 63) // _SECOND_NS
 """Seconds before and after 1970 of which 64 bits hold the nanoseconds: from 1677 to 2262."""
 
-_FAR = "time before 1677 or beyond 2262"
+_CENTURY_NS = 36_525 * 86_400 * _SECOND_NS
+_FAR, _AGES_AWAY = "time before 1677 or beyond 2262", "time a century from that of the first packets"
 _CUT, _DAMAGED = "file ends within a block", "damaged block, and all up to the next section"
+_UNFIT = "packet that does not fit into its block"
 
 # Why `walk_blocks` returned; _MORE: the next block does not end in view.
-_END, _MORE, _SECTION_HERE, _INTERFACE_HERE, _BROKEN, _NO_INTERFACE = range(6)
+_END, _MORE, _SECTION_HERE, _INTERFACE_HERE, _BROKEN, _NO_INTERFACE, _UNFIT_HERE = range(7)
 
 
 def sniff(head: bytes) -> bool:
@@ -87,6 +89,8 @@ class _Walk:
         """Records before the view."""
         self.latest_ns = 0
         """The time that a packet without one takes."""
+        self.usual_ns: int | None = None
+        """The median time of the first packets: one bit of a time can put it centuries away."""
         self.at = self.count = 0
         self._little = True
         self._lost: tuple[int, int] | None = None
@@ -112,6 +116,8 @@ class _Walk:
                     self._sections.append(Section(offset, self._little, self._length(data)))
             elif stopped == _NO_INTERFACE:
                 self.losses.add("packet of an interface that is not described", record, offset)
+            elif stopped == _UNFIT_HERE:
+                self.losses.add(_UNFIT, record, offset)
             elif len(self.interfaces.link_types) == _MOST_INTERFACES:
                 self.losses.add(f"interface beyond the first {_MOST_INTERFACES:,}", None, offset)
             else:
@@ -181,14 +187,21 @@ def _pieces(view: View, walk: _Walk, found: Capture) -> Iterator[Records]:
 
 
 def _timed(records: Records, walk: _Walk) -> Records:
-    """The records with times in ns; those whose time 64 bits do not hold are left out."""
+    """The records with times in ns; those whose time 64 bits do not hold, or is a damaged one, are left out."""
     records.time_ns, held = _times(records.time_ns, records.interface, walk.interfaces, walk.latest_ns)
-    if len(records.time_ns):
-        walk.latest_ns = int(records.time_ns[held][-1]) if held.any() else walk.latest_ns
+    if walk.usual_ns is None and held.any():
+        walk.usual_ns = int(np.sort(records.time_ns[held])[int(held.sum()) // 2])
+    away = held & (np.abs(records.time_ns.astype(np.float64) - (walk.usual_ns or 0)) > _CENTURY_NS)
+    for lost, reason in ((~held, _FAR), (away, _AGES_AWAY)):
+        if lost.any():
+            first = int(np.argmax(lost))
+            place = records.start + int(records.offset[first])
+            walk.far.add(reason, int(records.number[first]), place, int(lost.sum()))
+    held &= ~away
+    if held.any():
+        walk.latest_ns = int(records.time_ns[held][-1])
     if held.all():
         return records
-    first = int(np.argmin(held))
-    walk.far.add(_FAR, int(records.number[first]), records.start + int(records.offset[first]), int((~held).sum()))
     columns = ("offset", "captured", "original", "time_ns", "interface", "number")
     return replace(records, **{name: getattr(records, name)[held] for name in columns})
 
@@ -334,10 +347,14 @@ def note_packet(
     data: Any, little: bool, at: int, size: int, kind: int, first: int, interfaces: int, snap_bytes: Any, count: int,
     offset: Any, captured: Any, original: Any, ticks: Any, interface: Any,
 ) -> int:  # fmt: skip
-    """Write down the packet of a block as record `count`: _END, or why not."""
+    """Write down the packet of a block as record `count`: _END, or why not.
+
+    Where the block's length stands at both its ends, it is the packet's that is damaged.
+    """
     body = at + (12 if kind == _SIMPLE else 28)
+    unfit = _UNFIT_HERE if word(data, at + size - 4, little) == size else _BROKEN
     if body + 4 > at + size:
-        return _BROKEN
+        return unfit
     number = np.int64(0)
     if kind == _ENHANCED:
         number = word(data, at + 8, little)
@@ -357,7 +374,7 @@ def note_packet(
         # A signed number with the same 64 bits.
         ticks[count] = (high - (high >> 31 << 32)) << 32 | word(data, at + 16, little)
     if body + here > at + size - 4:
-        return _BROKEN
+        return unfit
     offset[count], captured[count], interface[count] = body, here, first + number
     original[count] = max(min(length, np.int64(0x7FFFFFFF)), here)
     return _END

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multitracer.compute.arrays import with_columns
+from multitracer.model.errors import UsageError
 from multitracer.model.schema import SCHEMA
 from multitracer.model.trace import Input, Trace
 
@@ -24,13 +25,21 @@ _MOMENTS = (
 
 
 def without_negative_times(trace: Trace) -> Trace:
-    """The trace with all times moved on by `shift_ns`, whole days; the trace itself if none is negative."""
+    """The trace with all times moved on by `shift_ns`, whole days; the trace itself if none is negative.
+
+    Raises UsageError where the times of inputs are centuries apart: 64 bits do not hold both, moved on.
+    """
     timed = {name: table for name, table in trace.tables.items() if "time_ns" in table and len(table)}
     first = min((int(table["time_ns"].min()) for table in timed.values()), default=0)
     last = max((int(table["time_ns"].max()) for table in timed.values()), default=0)
     shift = -(first // _DAY_NS) * _DAY_NS
-    if first >= 0 or max(shift, last + shift) > np.iinfo(np.int64).max:
+    if first >= 0:
         return trace
+    if max(shift, last + shift) > np.iinfo(np.int64).max:
+        raise UsageError(
+            "the times in these inputs begin in 1677, or are centuries apart: they are of no one experiment\n"
+            "Analyze them one by one, or leave out the one whose clock was wrong."
+        )
     tables = trace.tables | {name: _moved(table, shift) for name, table in timed.items()}
     return Trace([_later(entry, shift) for entry in trace.inputs], tables, shift)
 

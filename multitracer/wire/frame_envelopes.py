@@ -81,8 +81,11 @@ def mpls(octets: bytes) -> Inside | Closed | None:
 
 
 def _under_labels(octets: bytes) -> Inside | None:
-    """An IP packet, or a frame of an Ethernet pseudowire with a control word or without (RFC 4385 3, RFC 4448 4.6)."""
-    if is_sound(octets, len(octets)):
+    """An IP packet, or a frame of an Ethernet pseudowire with a control word or without (RFC 4385 3, RFC 4448 4.6).
+
+    A frame's first octets may be those of an IPv4 header, but hardly with a right checksum.
+    """
+    if is_sound(octets, 0 if number(octets, 0, 1) >> 4 == 4 else len(octets)):
         return if_ip(octets)
     if octets[:1] and octets[0] >> 4 == 0 and is_frame(octets[4:]):
         return Inside(ETHERNET, octets[4:])

@@ -11,7 +11,7 @@ import numpy as np
 
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.wire.labels import MPLS, PPPOE, VLAN, labelled
-from multitracer.wire.octets import big16
+from multitracer.wire.octets import big16, fold, ones_sum
 
 RAW_IP = 101
 
@@ -134,9 +134,16 @@ def ip_in_mpls(data: Any, at: int, end: int, label: int) -> Any:
     if at + 4 > end:
         return np.int64(-1 - CUT), np.int64(label)
     version = np.int64(data[at]) >> 4
-    if version == 4 or (version == 6 and at + 40 + big16(data, at + 4) <= end):
+    if (version == 4 and is_proven_ipv4(data, at, end)) or (version == 6 and at + 40 + big16(data, at + 4) <= end):
         return np.int64(at), np.int64(label)
     return np.int64(-1 - UNKNOWN), np.int64(label)
+
+
+@inlined
+def is_proven_ipv4(data: Any, at: int, end: int) -> bool:
+    """Whether an IPv4 header with a right checksum is at `at`: a pseudowire's frame may begin alike (RFC 4928 3)."""
+    header = 4 * np.int64(data[at] & 15)
+    return bool(20 <= header <= end - at and fold(ones_sum(data, at, at + header, 0)) == 0xFFFF)
 
 
 @kernel

@@ -149,6 +149,34 @@ def test_a_time_beyond_2262_is_a_counted_loss() -> None:
     ]
 
 
+@pytest.mark.parametrize("bit", [62, 63])
+def test_a_time_that_damage_put_centuries_away_is_a_counted_loss(bit: int) -> None:
+    """By the times of most of the first packets; one such record costs no other."""
+    of_2023 = 1_700_000_000 * 10**9
+    good = [packet(of_2023 + n, SEGMENT) for n in range(5)]
+    found = pcapng.read(
+        Source(
+            "x",
+            section() + interface(resolution=9) + good[0] + packet(of_2023 ^ 1 << bit, SEGMENT) + b"".join(good[1:]),
+        )
+    )
+    assert found.tables["packets"]["record"].tolist() == [1, 3, 4, 5, 6]
+    assert [(skip.reason, skip.record, skip.count) for skip in found.skips] == [
+        ("time a century from that of the first packets", 2, 1)
+    ]
+
+
+@pytest.mark.parametrize("captured", [0xFFFF, 2**31, 61])
+def test_a_packet_that_does_not_fit_into_its_block_costs_itself_alone(captured: int) -> None:
+    """The length of the block, which stands at both its ends, leads to the next one (draft-ietf-opsawg-pcapng 3.1)."""
+    damaged = bytearray(packet(2, SEGMENT))
+    damaged[20:24] = struct.pack("<I", captured)
+    found = pcapng.read(Source("x", section() + interface() + packet(1, SEGMENT) + bytes(damaged) + packet(3, SEGMENT)))
+    assert len(found.tables["packets"]) == 2
+    assert [(skip.reason, skip.count) for skip in found.skips] == [("packet that does not fit into its block", 1)]
+    assert found.complete
+
+
 def test_a_time_out_of_range_never_raises() -> None:
     """All ones but one in the time field, compiled or not."""
     assert len(times(section() + interface() + packet(2**64 - 2, SEGMENT))) == 1

@@ -133,6 +133,12 @@ ENVELOPES = {
         lambda p: ethernet(b"\x00\x01\x20\x40\x00\x00\x70\x40\xab\xcd\xe1\x00" + p, kind=0x8847),
     ),
     "pseudowire": Envelope(FRAME, FRAME, "mpls 20", lambda f: ethernet(b"\x00\x01\x41\x40" + f, kind=0x8847)),
+    "pseudowire to an address that begins as IPv4": Envelope(
+        FRAME, FRAME, "mpls 22", lambda f: ethernet(b"\x00\x01\x61\x40" + b"\x44" + f[1:], kind=0x8847)
+    ),
+    "pseudowire to an address that begins as an IPv4 header": Envelope(
+        FRAME, FRAME, "mpls 23", lambda f: ethernet(b"\x00\x01\x71\x40" + b"\x45\0\0\x28" + f[4:], kind=0x8847)
+    ),
     "pseudowire with control word": Envelope(
         FRAME, FRAME, "mpls 21", lambda f: ethernet(b"\x00\x01\x51\x40" + b"\0\0\0\0" + f, kind=0x8847)
     ),
