@@ -211,11 +211,13 @@ def link_differences(truth: dict[str, Any], summary: dict[str, Any]) -> tuple[di
     for one in truth["blame"]:
         share = charged * (one["end_s"] - one["start_s"]) / session_s
         blame[one["cause"]] = blame.get(one["cause"], 0.0) - 100 * share
-    return _as_far_as_known(accounting, "unknown"), _as_far_as_known(blame, "unexplained")
+    if any(one["trigger"] is None for one in truth["retransmissions"]):
+        return _as_far_as_known(accounting, "unknown"), _as_far_as_known(blame, "unexplained")
+    return accounting, blame
 
 
 def _as_far_as_known(away: dict[str, float], untold: str) -> dict[str, float]:
-    """Differences without what the truth does not tell and the analysis does: it may be of any cause."""
+    """Differences of a truth that lacks triggers, without what it cannot tell and the analysis does."""
     spare = max(0.0, -away.get(untold, 0.0))
     known = {untold: away.get(untold, 0.0) + spare}
     for name, points in away.items():
