@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import FRAMES, LINK_RTT
 from multitracer.findings.observations import Observations
+from multitracer.link.outcomes import DAMAGED, UNHEARD, outcomes
 
 KINDS = ("link-outage",)
 NEEDS = (FRAMES, LINK_RTT)
@@ -79,44 +81,78 @@ def _runs(which: npt.NDArray[np.bool_]) -> Iterator[slice]:
         yield slice(start, stop)
 
 
+class _Bearer(NamedTuple):
+    """The frames of a bearer, sent and received, in order of time."""
+
+    time: npt.NDArray[np.int64]
+    sent: npt.NDArray[np.bool_]
+    bad: npt.NDArray[np.bool_]
+    repeat: npt.NDArray[np.bool_]
+    missed: npt.NDArray[np.bool_]
+    """Sent, and as the log of the end that it was sent to shows, never there."""
+    ends: tuple[str, str]
+    """Where frames come to, and who sends them, in words."""
+
+
 def _heard(observed: Observations, bearer: int) -> Iterator[Finding]:
     """The outages of a bearer: from the last good frame that came to an end with a log to the next, or to a reset."""
-    frames, link_rtt = observed.frames, observed.link_rtt_ns
-    assert frames is not None
+    link_rtt = observed.link_rtt_ns
     assert link_rtt is not None
-    mine = frames[frames["link"].isin(observed.bearer(bearer))]
-    mine = mine.sort_values("time_ns", kind="stable")
-    sides = mine["side"].astype(str).unique().tolist()
-    ends = (f"the {sides[0]}", "it") if len(sides) == 1 else ("either end", "they")
-    bad, sent, time, repeat = (
-        (mine["type"] == "BAD").to_numpy(), mine["sent"].to_numpy(), mine["time_ns"].to_numpy(),
-        (mine["transmission"] > 0).to_numpy(),
-    )  # fmt: skip
+    mine = _frames_of(observed, bearer)
     begins = np.array([start for start, _ in observed.resets(bearer)], dtype=np.int64)
-    good = np.flatnonzero(~sent & ~bad)
+    good = mine.time[~mine.sent & ~mine.bad]
     limit = observed.thresholds.outage_link_rtts * link_rtt
-    long = np.flatnonzero(np.diff(time[good]) > limit)
-    for before, after in zip(good[long].tolist(), good[long + 1].tolist(), strict=True):
-        start, end = int(time[before]), int(time[after])
+    for place in np.flatnonzero(np.diff(good) > limit).tolist():
+        start, end = int(good[place]), int(good[place + 1])
         reset = begins[(begins > start) & (begins < end)]
         end = int(reset[0]) if len(reset) else end
-        within = slice(before, int(np.searchsorted(time, end)))
+        near = slice(*np.searchsorted(mine.time, (start - link_rtt // 2, end)).tolist())
+        time, within = mine.time[near], mine.time[near] >= start
         # What was sent less than a round trip before the next good frame may have come with it.
-        failed = sent[within] & (len(reset) > 0 or time[within] < end - link_rtt)
-        lost = time[within][failed | bad[within]]
-        if len(lost) and end - lost[-1] > limit:
-            end = int(lost[-1])  # after that nothing was sent: the link was idle, not dead
+        failed = within & mine.sent[near] & (len(reset) > 0 or time < end - link_rtt)
+        # What was under way when the last good one came may have come, too, unless the other log shows otherwise.
+        failed |= ~within & mine.missed[near]
+        erased = within & mine.bad[near]
+        last = int(time[failed | erased].max(initial=start))
+        if last > start and end - last > limit:
+            end = last  # after that nothing was sent: the link was idle, not dead
         # The far end may have had nothing to send: only frames that arrived damaged prove an outage.
-        erased, tried, repeats = int(bad[within].sum()), int(failed.sum()), int((failed & repeat[within]).sum())
-        if end - start <= limit or not tried or not erased:
-            continue
-        logged = observed.logged(bearer, start, end)
-        verdict = "confirmed" if repeats or len(reset) else "likely"
-        yield Finding(
-            "link-outage", "link" if logged else "unknown", -1, start, end, verdict if logged else "undecided",
-            f"for {(end - start) / 1e6:.0f} ms {erased} erased frames and no good one came to {ends[0]}, while "
-            f"{ends[1]} sent {tried}, of which {repeats} were repeats"
-            + ("; then the link was reset" if len(reset) else "")
-            + ("" if logged else "; undecided, because a log lacks frames then"),
-            {"erased": erased, "sent": tried, "duration_ms": (end - start) / 1e6}, bearer=bearer,
-        )  # fmt: skip
+        if end - start > limit and failed.any() and erased.any():
+            counted = int(erased.sum()), int(failed.sum()), int((failed & mine.repeat[near]).sum())
+            yield _outage(observed, bearer, (start, end), mine.ends, counted, reset=len(reset) > 0)
+
+
+def _frames_of(observed: Observations, bearer: int) -> _Bearer:
+    frames = observed.frames
+    assert frames is not None
+    rows = np.flatnonzero(frames["link"].isin(observed.bearer(bearer)))
+    rows = rows[np.argsort(frames["time_ns"].to_numpy()[rows], kind="stable")]
+    mine = frames.iloc[rows]
+    sides = mine["side"].astype(str).unique().tolist()
+    missed = np.zeros(len(frames), dtype=np.bool_)
+    for link in (one for one in observed.bearer(bearer) if one >= 0):
+        missed |= np.isin(outcomes(frames, link, observed.coverage(link, by_sender=False)), (UNHEARD, DAMAGED))
+    return _Bearer(
+        mine["time_ns"].to_numpy(), mine["sent"].to_numpy(), (mine["type"] == "BAD").to_numpy(),
+        (mine["transmission"] > 0).to_numpy(), missed[rows],
+        (f"the {sides[0]}", "it") if len(sides) == 1 else ("either end", "they"),
+    )  # fmt: skip
+
+
+def _outage(
+    observed: Observations, bearer: int, span: tuple[int, int], ends: tuple[str, str],
+    counted: tuple[int, int, int], *, reset: bool,
+) -> Finding:  # fmt: skip
+    """The finding of an outage with so many erased frames, sent ones and repeats among these."""
+    erased, sent, repeats = counted
+    logged = observed.logged(bearer, *span)
+    verdict = "confirmed" if repeats or reset else "likely"
+    milliseconds = (span[1] - span[0]) / 1e6
+    return Finding(
+        "link-outage", "link" if logged else "unknown", -1, *span, verdict if logged else "undecided",
+        f"for {milliseconds:.0f} ms {erased} erased frames and no good one came to {ends[0]}, while "
+        f"{ends[1]} sent {sent}, of which {repeats} were repeats"
+        + ("; then the link was reset" if reset else "")
+        + ("" if logged else "; undecided, because a log lacks frames then"),
+        {"erased": erased, "sent": sent, "duration_ms": milliseconds}, bearer=bearer,
+    )  # fmt: skip
