@@ -274,11 +274,12 @@ class TrueFindings:
     def _reset_at(self, at: int) -> Event | None:
         """The reset that flushed what an end lost at a time, None where the end gave it up by itself (RLC's discard).
 
-        RLC flushes with the request and with the answer (25.322 11.4.3). RLP does so when it decides to reset, and
-        frames may wait in its device before the SABM; it gives up nothing else.
+        RLC flushes with the request and with the answer (25.322 11.4.3), which may be lost and asked for again. RLP does
+        so when it decides to reset, and frames may wait in its device before the SABM; it gives up nothing else.
         """
-        resets = self.of_kinds("link-reset")
-        begun = [one for one in resets if one.start_ns <= at <= one.end_ns + self.trip_ns]
+        resets, settled_ns = self.of_kinds("link-reset"), self.accounting.side.settled_ns
+        begun = [one for one in resets if one.start_ns <= at]
+        begun = [one for one in begun if at <= max(one.end_ns + self.trip_ns, settled_ns(one.start_ns))]
         later = [one for one in resets if one.start_ns > at and self._protocol == "rlp"]
         return begun[-1] if begun else next(iter(later), None)
 

@@ -23,6 +23,7 @@ from multitracer.replay.simulate.frames_sent import (
     FramesSent,
     Octets,
     Offered,
+    Reset,
     air_times,
     full_windows,
     held_by,
@@ -214,7 +215,16 @@ class SideTruth:
     @cached_property
     def resets(self) -> Spans:
         """From the first request of a reset by either side to the first answer."""
-        return joined(resets_of(self.sent, self.arrivals, self._until))
+        return joined(one[:2] for one in self._resets)
+
+    def settled_ns(self, begin_ns: int) -> int:
+        """When both ends were through with the reset that began last, up to a time."""
+        begun = [one for one in self._resets if one.begin_ns <= begin_ns]
+        return begun[-1].settled_ns if begun else begin_ns
+
+    @cached_property
+    def _resets(self) -> list[Reset]:
+        return resets_of(self.sent, self.arrivals, self._until)
 
     @cached_property
     def arrivals(self) -> list[Arrivals]:

@@ -171,7 +171,18 @@ class Arrivals(NamedTuple):
     """1 for those that came undamaged."""
 
 
-def resets_of(sent: Sequence[FramesSent], came: Sequence[Arrivals], until: int) -> list[tuple[int, int]]:
+class Reset(NamedTuple):
+    """A reset of a link."""
+
+    begin_ns: int
+    """When either side first asked for it."""
+    end_ns: int
+    """When the first answer was sent."""
+    settled_ns: int
+    """When all that had asked had heard an answer: until then they may discard what they have."""
+
+
+def resets_of(sent: Sequence[FramesSent], came: Sequence[Arrivals], until: int) -> list[Reset]:
     """Each reset from the first request by either side to the first answer; one without ends at `until`.
 
     `came` has what came to each side. A request that repeats or crosses another belongs to the same reset: one from a
@@ -181,13 +192,15 @@ def resets_of(sent: Sequence[FramesSent], came: Sequence[Arrivals], until: int) 
     for at, heard, side, what in sorted(_requests(sent, came)):
         if heard:
             asking -= {side} if what != REQUEST else set()
+            if found and not asking and found[-1].settled_ns == until:
+                found[-1] = found[-1]._replace(settled_ns=at)
         elif what == REQUEST:
             begun = at if begun < 0 and not asking else begun
             asking.add(side)
         elif begun >= 0:
-            found.append((begun, at))
+            found.append(Reset(begun, at, until))
             begun = -1
-    return [*found, (begun, until)] if begun >= 0 else found
+    return [*found, Reset(begun, until, until)] if begun >= 0 else found
 
 
 def _requests(sent: Sequence[FramesSent], came: Sequence[Arrivals]) -> Iterator[tuple[int, bool, int, int]]:

@@ -96,7 +96,7 @@ class LinkSession:
             return {}
         own = together(self._sent[self._side])
         came = [self._arrivals(link, side) for side in (0, 1)]
-        resets = resets_of([together(parts) for parts in self._sent], came, done.engine.until)
+        resets = [one[:2] for one in resets_of([together(parts) for parts in self._sent], came, done.engine.until)]
         offered, since, until = self._offered(link, rows, packets, past=done.setting.past)
         octets = octets_of(own, offered)
         waits = union(since, waited_until(own, offered, until))

@@ -63,7 +63,7 @@ def asked(*rows: tuple[int, int, int | None]) -> tuple[FramesSent, Arrivals]:
     return sent, Arrivals(came, (came >= 0).astype(np.int64))
 
 
-def resets(one: tuple[FramesSent, Arrivals], other: tuple[FramesSent, Arrivals]) -> list[tuple[int, int]]:
+def resets(one: tuple[FramesSent, Arrivals], other: tuple[FramesSent, Arrivals]) -> list[tuple[int, int, int]]:
     """The resets of a link on which two sides asked and answered."""
     return resets_of((one[0], other[0]), (other[1], one[1]), 1000)
 
@@ -71,6 +71,12 @@ def resets(one: tuple[FramesSent, Arrivals], other: tuple[FramesSent, Arrivals])
 def test_a_request_is_repeated_until_its_side_has_heard_an_answer() -> None:
     """That it hears the other's request, which crossed its own, is none."""
     crossing = asked((50, REQUEST, 150), (110, ANSWER, 210))
-    assert resets(asked((10, REQUEST, 110), (160, ANSWER, 260), (200, REQUEST, 300)), crossing) == [(10, 110)]
+    assert resets(asked((10, REQUEST, 110), (160, ANSWER, 260), (200, REQUEST, 300)), crossing) == [(10, 110, 260)]
     again = asked((10, REQUEST, 110), (160, ANSWER, 260), (400, REQUEST, None))
-    assert resets(again, crossing) == [(10, 110), (400, 1000)]
+    assert resets(again, crossing) == [(10, 110, 260), (400, 1000, 1000)]
+
+
+def test_a_reset_is_settled_when_its_answer_has_come() -> None:
+    """The first answer was lost; the request is sent again, and answered again."""
+    asking = asked((10, REQUEST, 60), (300, REQUEST, 350))
+    assert resets(asking, asked((60, ANSWER, None), (350, ANSWER, 400))) == [(10, 60, 400)]
