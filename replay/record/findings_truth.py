@@ -274,8 +274,8 @@ class TrueFindings:
     def _reset_at(self, at: int) -> Event | None:
         """The reset that flushed what an end lost at a time, None where the end gave it up by itself (RLC's discard).
 
-        RLC flushes with the request and with the answer (25.322 11.4.3), which may be lost and asked for again. RLP does
-        so when it decides to reset, and frames may wait in its device before the SABM; it gives up nothing else.
+        RLC flushes with the request and with the answer (25.322 11.4.3), which may be lost and asked for again. RLP
+        does so when it decides to reset, and frames may wait in its device before the SABM; it gives up nothing else.
         """
         resets, settled_ns = self.of_kinds("link-reset"), self.accounting.side.settled_ns
         begun = [one for one in resets if one.start_ns <= at]
