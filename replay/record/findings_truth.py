@@ -101,9 +101,9 @@ class TrueFindings:
         return known[1:]
 
     def overlapping(self, kinds: Iterable[str], start: int, end: int) -> Event | None:
-        """The one that shares most time with an interval; of equals the latest to begin."""
+        """The one that shares most time with an interval, open at its end; of equals the latest to begin."""
         own, (starts, ends) = self._sorted_out(tuple(kinds))
-        near = [own[place] for place in np.flatnonzero((starts <= end) & (ends >= start))]
+        near = [own[place] for place in np.flatnonzero((starts < max(end, start + 1)) & (ends >= start))]
         return max(near, key=lambda one: (min(one.end_ns, end) - max(one.start_ns, start), one.start_ns), default=None)
 
     def latest(self, kinds: Iterable[str], begun_by: int, not_over_at: int) -> Event | None:

@@ -54,6 +54,15 @@ def test_what_a_queue_held_up_was_sent_again_for_the_queue(outage: bool, root: s
     assert held_up.kind == root
 
 
+@pytest.mark.parametrize(("begins", "kind"), [(1000, None), (999, "link-recovery-hole")])
+def test_what_begins_as_a_wait_ends_did_not_make_it(begins: int, kind: str | None) -> None:
+    """The link was idle up to 1000: a hole that begins then is what followed."""
+    true = TrueFindings.__new__(TrueFindings)
+    true.found, true._of_kinds = [Event("link-recovery-hole", begins, 1500)], {}
+    why = true._why_idle("idle_window_limited", 100, 1000)
+    assert (why.kind if why is not None else None) == kind
+
+
 def test_nothing_is_said_of_resends_whose_trigger_is_not_known() -> None:
     """Nor of those that follow one in its recovery: what it was is unexplained, until the next that is known."""
     triggers = ["timeout", "recovery", "", "recovery", "fast"]
