@@ -169,11 +169,21 @@ def ip_after_ppp(data: Any, at: int, end: int) -> int:
 
 
 @inlined
+def is_isl(data: Any, at: int, end: int) -> bool:
+    """Whether a frame is one of Cisco's ISL around another: its length may be more than an 802.3 frame's."""
+    if data[at] not in (0x01, 0x03) or big16(data, at + 1) != 0x000C or big16(data, at + 3):
+        return False
+    return bool(at + 17 <= end and big16(data, at + 14) == 0xAAAA and data[at + 16] == 0x03)
+
+
+@inlined
 def ip_header(data: Any, at: int, end: int, kind: int, label: int) -> Any:
     """Offset of the IP header of a record, -1 - status where there is none; and the label of its tunnels."""
     if kind == _RAW:
         return np.int64(at), np.int64(label)
     if kind == _ETHERNET and at + 14 <= end:
+        if is_isl(data, at, end):
+            return np.int64(-1 - UNKNOWN), np.int64(label)
         return ip_after_ethertype(data, at + 14, end, big16(data, at + 12), label)
     if kind == _SLL and at + 16 <= end:
         if big16(data, at + 2) in RARE_HARDWARE:

@@ -50,10 +50,11 @@ class LeftOut:
             found = self._all()
             found["status"][np.searchsorted(np.ascontiguousarray(found["number"]), number)] = fate
 
-    def of(self, status: int, kinds: list[int], link_types: Collection[int]) -> int:
-        """How many records of these link types have a status; `kinds` are the interfaces' link types."""
+    def of(self, status: int, kinds: list[int], link_types: Collection[int], *, but: Collection[int] = ()) -> int:
+        """How many records of these link types have a status, `but` those; `kinds` are the interfaces' link types."""
         found = self._all()
-        return int((np.isin(np.array(kinds)[found["interface"]], list(link_types)) & (found["status"] == status)).sum())
+        found = found[np.isin(np.array(kinds)[found["interface"]], list(link_types)) & (found["status"] == status)]
+        return int(np.isin(found["number"], list(but), invert=True).sum())
 
     def note(self, kinds: list[int], recording: Recording) -> None:
         """Note the records: losses as skips, those out of scope as counts."""
