@@ -1,6 +1,6 @@
 """What the records of Endace's ERF hold, by their types.
 
-Sources: wiki.wireshark.org/ERF and the types in Wireshark's ERF records. Records of colours and hashes differ from plain
+Sources: wiki.wireshark.org/ERF, and the types as Wireshark reads them. Records of colours and hashes differ from plain
 ones in the header's last word only; those of a channelised line have a header of the channel before the frame.
 """
 
@@ -33,5 +33,5 @@ def frame_of(kind: int, octets: bytes) -> tuple[int, int] | None:
 
 
 def _in_hdlc(first: bytes) -> int:
-    """Nothing says what is in HDLC: PPP has address and control octets of its own (RFC 1662 3.1), else it is Cisco's."""
+    """Nothing says what is in HDLC: PPP by its address and control octets (RFC 1662 3.1), else it is Cisco's."""
     return _LINK_PPP if first == _PPP_ADDRESS else _LINK_CHDLC
