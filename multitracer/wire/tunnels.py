@@ -8,10 +8,10 @@ of envelopes name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from multitracer.wire import frame_envelopes, ip_envelopes
+from multitracer.wire import frame_envelopes, ip_envelopes, juniper
 from multitracer.wire.inside import (
     ETHERNET,
     IEEE_802_11,
@@ -28,7 +28,7 @@ from multitracer.wire.inside import (
     tunnel_of,
 )
 from multitracer.wire.layers import PROTOCOL_UDP, RARE_HARDWARE
-from multitracer.wire.rare_links import RareLinkDecoder
+from multitracer.wire.rare_links import PKTAP, RareLinkDecoder
 from multitracer.wire.reassembly import is_fragment
 
 if TYPE_CHECKING:
@@ -53,6 +53,12 @@ _HARDWARE_AT = {113: 2, 276: 8, 104: _NOWHERE}
 _FDDI, _FDDI_BYTES, _IPNET, _IPNET_BYTES = 10, 13, 226, 24
 _BROADCOM, _BROADCOM_FIRST, _MARVELL, _MARVELL_ETHERTYPE = 281, 282, 284, 285
 _ADDRESSES_BYTES, _BROADCOM_BYTES = 12, 4
+ADDRESS_OCTETS = {1: 12, 113: 14, 276: 20}
+"""Octets at the start of a record that name its sender and receiver, by link type."""
+_WITH_DIRECTION = (166, 204, 205, 206)
+"""Link types whose first octet is 0 in what was received."""
+_PKTAP_NAME, _PKTAP_FLAGS, _PKTAP_DIRECTION = slice(12, 36), slice(36, 37), 0x03
+_JUNIPER_FLAGS, _JUNIPER_IN = slice(3, 4), 0x01
 
 
 class Opened(NamedTuple):
@@ -71,30 +77,34 @@ class TunnelDecoder:
     """Decodes records in capture order, since header decompression keeps state between packets."""
 
     def __init__(self) -> None:
-        self._headers: dict[object, Decompressor] = {}
+        self._headers: dict[Hashable, Decompressor] = {}
         self._links = RareLinkDecoder()
 
     def packets(
-        self, octets: bytes, link_type: int, steps: tuple[Step, ...] = (), *, whole: bool = True
+        self, octets: bytes, link_type: int, steps: tuple[Step, ...] = (), *, whole: bool = True, place: Hashable = None
     ) -> Iterator[Opened | Closed]:
         """The innermost IP packets of a record, or the envelope that cannot be opened; nothing for what has no IP.
 
-        `steps` are tunnels that the record was taken out of; `whole`: no octets of the record were left out.
+        `steps` are tunnels that the record was taken out of; `whole`: no octets of the record were left out; `place`
+        is where the record was captured, and which way it went, as far as its octets do not say so.
         """
-        for inside in self._link_contents(octets, link_type, whole):
-            yield from self._innermost(inside, steps, 0)
+        line = (place, _way(octets, link_type))
+        for inside in self._link_contents(octets, link_type, whole, line):
+            yield from self._innermost(inside, steps, line, 0)
 
-    def _innermost(self, inside: Inside, steps: tuple[Step, ...], depth: int) -> Iterator[Opened | Closed]:
+    def _innermost(
+        self, inside: Inside, steps: tuple[Step, ...], line: Hashable, depth: int
+    ) -> Iterator[Opened | Closed]:
         """The packets within all envelopes, the outermost of which is `inside`."""
         for level in range(depth, _MOST_HEADERS):
             if inside.kind == IEEE_802_11:
                 for kind, octets in self._links.payloads(inside.octets, -IEEE_802_11):
-                    yield from self._innermost(Inside(kind, octets), steps, level + 1)
+                    yield from self._innermost(Inside(kind, octets), steps, line, level + 1)
                 return
             if inside.kind in (IPV4, IPV6) and is_fragment(inside.octets):
                 yield Opened(inside.octets, steps)
                 return
-            content, step = self._within(inside, steps)
+            content, step = self._within(inside, steps, line)
             if isinstance(content, Closed):
                 yield content
                 return
@@ -105,11 +115,13 @@ class TunnelDecoder:
             inside, steps = content, steps + step
         yield Closed(f"more than {_MOST_HEADERS} headers")
 
-    def _within(self, inside: Inside, steps: tuple[Step, ...]) -> tuple[Inside | Closed | None, tuple[Step, ...]]:
+    def _within(
+        self, inside: Inside, steps: tuple[Step, ...], line: Hashable
+    ) -> tuple[Inside | Closed | None, tuple[Step, ...]]:
         """The content of one envelope, and the step into it if it is a tunnel."""
         source = destination = b""
         if inside.kind == PPP:
-            content = self._ppp(inside.octets, steps)
+            content = self._ppp(inside.octets, (line, steps))
         elif inside.kind in (IPV4, IPV6):
             packet = ip_envelopes.packet_of(inside.octets)
             content = packet and ip_envelopes.opened(packet)
@@ -120,7 +132,7 @@ class TunnelDecoder:
             return content, ()
         return content, (Step(content.label, content.unique, source, destination),)
 
-    def _link_contents(self, octets: bytes, link_type: int, whole: bool) -> list[Inside]:
+    def _link_contents(self, octets: bytes, link_type: int, whole: bool, line: Hashable) -> list[Inside]:
         """What the link layer of a record carries."""
         content: Inside | None
         if link_type in (12, 14, 101, 228, 229):
@@ -132,7 +144,7 @@ class TunnelDecoder:
         elif link_type == 1:
             content = Inside(ETHERNET, octets)
         elif link_type == _SLIP:
-            content = self._slip(octets)
+            content = self._slip(octets, line)
         elif link_type in _HEADERS and number(octets, _HARDWARE_AT[link_type]) not in RARE_HARDWARE:
             at, kind_at = _HEADERS[link_type]
             content = Inside(number(octets, kind_at), octets[at:])
@@ -146,12 +158,13 @@ class TunnelDecoder:
             return [Inside(kind, rest) for kind, rest in self._links.payloads(octets, link_type, whole=whole)]
         return [content] if content else []
 
-    def _stream(self, name: object) -> Decompressor:
+    def _stream(self, name: Hashable) -> Decompressor:
+        """The compressed headers of one direction of a line (RFC 1144 3.2: each end numbers slots of its own)."""
         from multitracer.wire.vj import Decompressor
 
         return self._headers.setdefault(name, Decompressor())
 
-    def _ppp(self, frame: bytes, stream: object) -> Inside | Closed | None:
+    def _ppp(self, frame: bytes, stream: Hashable) -> Inside | Closed | None:
         """What a PPP frame carries, with or without flag, address and control octets; or Cisco's HDLC in its place."""
         if frame[:2] in _CISCO_HDLC:
             return Inside(number(frame, 2), frame[4:])
@@ -170,15 +183,26 @@ class TunnelDecoder:
             return Inside(_IP_KINDS[protocol], rest)
         return Closed(_CLOSED_PPP[protocol]) if protocol in _CLOSED_PPP else None
 
-    def _slip(self, record: bytes) -> Inside | None:
+    def _slip(self, record: bytes, line: Hashable) -> Inside | None:
         """Decode a SLIP record: 16 octets of direction and header, then the datagram, compressed or not."""
         body = record[_SLIP_DIRECTION_BYTES:]
         if len(record) < _SLIP_DIRECTION_BYTES + 1:
             return None
-        headers = self._stream((_SLIP, record[0]))
+        headers = self._stream((line, _SLIP, record[0]))
         if record[1] & 0x80:
             return if_ip(headers.compressed(body) or b"")
         return if_ip((headers.uncompressed(body) or b"") if record[1] & 0xF0 == 0x70 else body)
+
+
+def _way(octets: bytes, link_type: int) -> Hashable:
+    """What a record says of its sender, or of the way that it went: equal for all of one direction of a line."""
+    if link_type in _WITH_DIRECTION:
+        return octets[:1] not in (b"", b"\0")
+    if link_type == PKTAP:
+        return octets[_PKTAP_NAME], number(octets[_PKTAP_FLAGS], 0, 1) & _PKTAP_DIRECTION
+    if link_type in juniper.LINK_TYPES:
+        return number(octets[_JUNIPER_FLAGS], 0, 1) & _JUNIPER_IN
+    return octets[: ADDRESS_OCTETS.get(link_type, 0)]
 
 
 def is_datagram(octets: bytes) -> bool:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from multitracer.parsers.shared.records import Records
     from multitracer.wire.inside import Tunnel
 
-_ADDRESS_OCTETS = {1: 12, 113: 14, 276: 20}
-"""Octets at the start of a record that tell copies of a fragment at two places apart, by link type."""
 _MOST_FRAGMENTED = 4
 """Fragmented datagrams inside one another that are put together."""
 _SETTLED = -1
@@ -102,7 +100,10 @@ class Envelopes:
         found: list[Inner] = []
         for row in told(rows, "opening envelopes"):
             missing = int(records.original[row] - records.captured[row])
-            packets = self._decoder.packets(records.octets(row), records.link_type(row), whole=not missing)
+            place = int(records.interface[row]), records.direction(row)
+            packets = self._decoder.packets(
+                records.octets(row), records.link_type(row), whole=not missing, place=place
+            )
             found += self._opened(packets, row, missing)
         return found
 
@@ -117,7 +118,8 @@ class Envelopes:
         """What is inside the datagrams that these fragments complete."""
         first = len(level.record)
         for row, packet, _ in fragments:
-            addresses = records.octets(row)[: _ADDRESS_OCTETS.get(records.link_type(row), 0)]
+            # They tell copies of a fragment at two places apart.
+            addresses = records.octets(row)[: tunnels.ADDRESS_OCTETS.get(records.link_type(row), 0)]
             place = (int(records.interface[row]), addresses, packet.steps)
             level.taken.add(reassembly.Fragment(len(level.record), place, int(records.time_ns[row]), packet.octets))
             level.record.append(int(records.number[row]))
