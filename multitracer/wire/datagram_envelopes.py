@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from multitracer.wire.frame_envelopes import is_frame, is_known, mpls
+from multitracer.wire.ieee80211 import in_order
 from multitracer.wire.inside import (
     AT_RECEIVER,
     BETWEEN_ENDS,
@@ -23,6 +24,7 @@ from multitracer.wire.inside import (
     PPP,
     Closed,
     Inside,
+    Part,
     if_ip,
     is_sound,
     number,
@@ -62,8 +64,9 @@ _OF_PPP = frozenset(
 _WITHOUT_IP = frozenset({0x0806, 0x8035, 0x8809, 0x8863, 0x888E, 0x88CC})
 """EtherTypes of other frames in tunnels: ARP and its reverse, slow protocols, PPPoE's discovery, 802.1X, LLDP."""
 _TZSP_KINDS = {1: ETHERNET, 18: IEEE_802_11}
-_WIRELESS_802_11 = 1
-"""CAPWAP's binding to IEEE 802.11 (RFC 5416 1)."""
+_WIRELESS_802_11 = (0, 1)
+"""CAPWAP's binding to IEEE 802.11 (RFC 5416 1), and a reserved number that some controllers write in its place."""
+_CAPWAP_FRAGMENT, _CAPWAP_RESERVED = 0x80, 0x07
 
 
 class Carried(NamedTuple):
@@ -73,7 +76,7 @@ class Carried(NamedTuple):
     at: int
 
 
-def opened(datagram: bytes) -> Inside | Carried | Closed | None:
+def opened(datagram: bytes) -> Inside | Part | Carried | Closed | None:
     """What a UDP datagram holds; None where it is no tunnel."""
     if len(datagram) <= _UDP_BYTES:
         return None
@@ -81,14 +84,16 @@ def opened(datagram: bytes) -> Inside | Carried | Closed | None:
     body = datagram[_UDP_BYTES : _UDP_BYTES + room]
     for port in (number(datagram, 2), number(datagram, 0)):
         found = OPENERS[port](body) if port in OPENERS else None
-        if found is not None and (not isinstance(found, Inside) or _is_consistent(found, body, room)):
+        if isinstance(found, Part):
+            return found._replace(size=room, ports=datagram[:4])
+        if found is not None and (not isinstance(found, Inside) or is_consistent(found, body, room)):
             return found
     if _is_teredo(body):
         return teredo(body)
     return if_ip(body, "fou", BETWEEN_ENDS) if proven_ip(body, room) else None
 
 
-def _is_consistent(found: Inside, body: bytes, room: int) -> bool:
+def is_consistent(found: Inside, body: bytes, room: int) -> bool:
     """Whether what a tunnel holds looks as it says; the datagram has `room` octets, `body` were captured."""
     content = found.octets
     if found.kind in (IPV4, IPV6):
@@ -193,20 +198,23 @@ def _is_teredo(body: bytes) -> bool:
     return is_sound(body, len(body)) and body[0] >> 4 == 6 and prefix in (body[8:12], body[24:28])
 
 
-def capwap(body: bytes) -> Inside | Closed | None:
-    """The frame in a CAPWAP data packet (RFC 5415 4.3), of 802.3 or of 802.11."""
+def capwap(body: bytes) -> Inside | Part | Closed | None:
+    """The frame in a CAPWAP data packet (RFC 5415 4.3), of 802.3 or of 802.11, or a fragment of one."""
     if len(body) < 8 or body[0] >> 4:
         return None
     if body[0] & 15 == 1:
         return Closed("CAPWAP over DTLS")
-    header, is_native, is_fragment, is_alive = 4 * (body[1] >> 3), body[2] & 1, body[3] & 0x80, body[3] & 0x08
+    header, is_native, is_alive = 4 * (body[1] >> 3), body[2] & 1, body[3] & 0x08
     if body[0] or header < 8 or is_alive:
         return None
-    if is_fragment:
-        return Closed("fragmented CAPWAP")
-    if is_native and body[2] >> 1 & 0x1F != _WIRELESS_802_11:
+    if body[3] & _CAPWAP_FRAGMENT:
+        is_one = not (body[3] | body[7]) & _CAPWAP_RESERVED and len(body) >= header
+        return Part(body, "capwap") if is_one else None
+    if not is_native:
+        return Inside(ETHERNET, body[header:], "capwap", BETWEEN_ENDS)
+    if body[2] >> 1 & 0x1F not in _WIRELESS_802_11:
         return Closed("CAPWAP of unknown radio")
-    return Inside(IEEE_802_11 if is_native else ETHERNET, body[header:], "capwap", BETWEEN_ENDS)
+    return Inside(IEEE_802_11, in_order(body[header:]), "capwap", BETWEEN_ENDS)
 
 
 def lisp(body: bytes) -> Inside | None:
@@ -243,7 +251,7 @@ def tzsp(body: bytes) -> Inside | Closed | None:
     return Inside(kind, body[at + 1 :]) if kind else Closed("TZSP of unknown content")
 
 
-OPENERS: dict[int, Callable[[bytes], Inside | Carried | Closed | None]] = {
+OPENERS: dict[int, Callable[[bytes], Inside | Part | Carried | Closed | None]] = {
     **dict.fromkeys((*VXLAN_PORTS, *VXLAN_GPE_PORTS), vxlan),
     CAPWAP_PORT: capwap,
     ESP_PORT: esp,

@@ -32,6 +32,19 @@ class Inside(NamedTuple):
     unique: int = ANYWHERE
 
 
+class Part(NamedTuple):
+    """A fragment that a tunnel has made: `octets` begin with its header, `size` is how many there were.
+
+    `ports` are those of the datagram around it, since fragments are numbered between its ends.
+    """
+
+    octets: bytes
+    label: str
+    unique: int = BETWEEN_ENDS
+    size: int = 0
+    ports: bytes = b""
+
+
 class Closed(NamedTuple):
     """An envelope that cannot be opened, by name."""
 

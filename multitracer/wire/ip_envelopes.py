@@ -23,6 +23,7 @@ from multitracer.wire.inside import (
     PPP,
     Closed,
     Inside,
+    Part,
     if_ip,
     number,
 )
@@ -83,7 +84,7 @@ def _packet_of_6(octets: bytes) -> Packet | None:
     return Packet(octets, protocol, at, (end if end > 40 else len(octets)) - at, octets[8:24], octets[24:40])
 
 
-def opened(packet: Packet) -> Inside | Closed | None:
+def opened(packet: Packet) -> Inside | Part | Closed | None:
     """What a packet holds; None where it is no tunnel."""
     return OPENERS[packet.protocol](packet) if packet.protocol in OPENERS else None
 
@@ -168,7 +169,7 @@ def _l2tp(packet: Packet) -> Inside | Closed | None:
     return datagram_envelopes.l2tpv3(packet.payload)
 
 
-def _datagram(packet: Packet) -> Inside | Closed | None:
+def _datagram(packet: Packet) -> Inside | Part | Closed | None:
     found = datagram_envelopes.opened(packet.payload)
     if not isinstance(found, datagram_envelopes.Carried):
         return found
@@ -181,7 +182,7 @@ def _datagram(packet: Packet) -> Inside | Closed | None:
     return opened(carried)
 
 
-OPENERS: dict[int, Callable[[Packet], Inside | Closed | None]] = {
+OPENERS: dict[int, Callable[[Packet], Inside | Part | Closed | None]] = {
     4: _ip,
     PROTOCOL_UDP: _datagram,
     41: _ip,

@@ -27,7 +27,8 @@ USER_LINK_TYPES = frozenset({*range(147, 163), 252})
 (TCP, UDP, QUIC, ICMP, OTHER, FRAGMENT, CUT, MALFORMED, EMPTY, UNKNOWN, LINK_FRAME, NO_LINK_TYPE) = range(12)
 # Of a fragment, after reassembly: of a datagram that is whole; that lacks another; that overlaps another.
 PART, LACKING, OVERLAPPING = range(12, 15)
-CODES = OVERLAPPING + 1
+LACKING_CAPWAP = 15  # of a fragment of CAPWAP whose packet lacks another
+CODES = LACKING_CAPWAP + 1
 
 PROTOCOL_TCP, PROTOCOL_UDP, _PROTOCOL_ICMP, _PROTOCOL_ICMP6 = 6, 17, 1, 58
 TUNNEL_PROTOCOLS = (4, 41, 47, 50, 51, 94, 97, 115, 137, 143)

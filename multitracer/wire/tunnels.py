@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from multitracer.wire import frame_envelopes, ip_envelopes, juniper
+from multitracer.wire import datagram_envelopes, frame_envelopes, ip_envelopes, juniper
 from multitracer.wire.inside import (
     ETHERNET,
     IEEE_802_11,
@@ -21,15 +21,16 @@ from multitracer.wire.inside import (
     PPP,
     Closed,
     Inside,
+    Part,
     Step,
     Tunnel,
     if_ip,
     number,
     tunnel_of,
 )
-from multitracer.wire.layers import PROTOCOL_UDP, RARE_HARDWARE
+from multitracer.wire.layers import PROTOCOL_UDP, RARE_HARDWARE, RAW_IP
 from multitracer.wire.rare_links import PKTAP, RareLinkDecoder
-from multitracer.wire.reassembly import is_fragment
+from multitracer.wire.reassembly import is_fragment, version_of
 
 if TYPE_CHECKING:
     from multitracer.wire.vj import Decompressor
@@ -66,6 +67,13 @@ class Opened(NamedTuple):
 
     octets: bytes
     steps: tuple[Step, ...]
+    part: Part | None = None
+    """In place of an IP packet, a fragment that the last tunnel has made."""
+
+    @property
+    def is_fragment(self) -> bool:
+        """Whether it is a part of what was to be one packet."""
+        return self.part is not None or is_fragment(self.octets)
 
     @property
     def tunnel(self) -> Tunnel | None:
@@ -92,6 +100,17 @@ class TunnelDecoder:
         for inside in self._link_contents(octets, link_type, whole, line):
             yield from self._innermost(inside, steps, line, 0)
 
+    def of_fragments(self, octets: bytes, steps: tuple[Step, ...]) -> Iterator[Opened | Closed]:
+        """The innermost IP packets of what fragments were put together to: an IP datagram, or a tunnel's packet."""
+        if version_of(octets):
+            yield from self.packets(octets, RAW_IP, steps)
+            return
+        inside = datagram_envelopes.capwap(octets)
+        if isinstance(inside, Closed):
+            yield inside
+        elif isinstance(inside, Inside) and datagram_envelopes.is_consistent(inside, octets, len(octets)):
+            yield from self._innermost(inside._replace(label=""), steps, None, 0)
+
     def _innermost(
         self, inside: Inside, steps: tuple[Step, ...], line: Hashable, depth: int
     ) -> Iterator[Opened | Closed]:
@@ -108,6 +127,9 @@ class TunnelDecoder:
             if isinstance(content, Closed):
                 yield content
                 return
+            if isinstance(content, Part):
+                yield Opened(content.octets, steps + step, content)
+                return
             if content is None:
                 if inside.kind in (IPV4, IPV6) and inside.octets:
                     yield Opened(inside.octets, steps)
@@ -117,8 +139,9 @@ class TunnelDecoder:
 
     def _within(
         self, inside: Inside, steps: tuple[Step, ...], line: Hashable
-    ) -> tuple[Inside | Closed | None, tuple[Step, ...]]:
+    ) -> tuple[Inside | Part | Closed | None, tuple[Step, ...]]:
         """The content of one envelope, and the step into it if it is a tunnel."""
+        content: Inside | Part | Closed | None
         source = destination = b""
         if inside.kind == PPP:
             content = self._ppp(inside.octets, (line, steps))
@@ -128,7 +151,7 @@ class TunnelDecoder:
             source, destination = (packet.source, packet.destination) if packet else (b"", b"")
         else:
             content = frame_envelopes.opened(inside.kind, inside.octets)
-        if not isinstance(content, Inside) or not content.label:
+        if content is None or isinstance(content, Closed) or not content.label:
             return content, ()
         return content, (Step(content.label, content.unique, source, destination),)
 

@@ -78,8 +78,8 @@ class Envelopes:
         whole: list[Inner] = []
         begun = [len(level.record) for level in self._levels]
         for level in self._levels:
-            fragments = [one for one in inner if reassembly.is_fragment(one.packet.octets)]
-            whole += [one for one in inner if not reassembly.is_fragment(one.packet.octets)]
+            fragments = [one for one in inner if one.packet.is_fragment]
+            whole += [one for one in inner if not one.packet.is_fragment]
             inner = self._reassemble(records, level, fragments)
         if not whole:
             return None
@@ -120,13 +120,15 @@ class Envelopes:
         for row, packet, _ in fragments:
             # They tell copies of a fragment at two places apart.
             addresses = records.octets(row)[: tunnels.ADDRESS_OCTETS.get(records.link_type(row), 0)]
-            place = (int(records.interface[row]), addresses, packet.steps)
-            level.taken.add(reassembly.Fragment(len(level.record), place, int(records.time_ns[row]), packet.octets))
+            ports, size = (packet.part.ports, packet.part.size) if packet.part else (b"", len(packet.octets))
+            place = (int(records.interface[row]), addresses, packet.steps, ports)
+            time_ns = int(records.time_ns[row])
+            level.taken.add(reassembly.Fragment(len(level.record), place, time_ns, packet.octets, size))
             level.record.append(int(records.number[row]))
         found: list[Inner] = []
         for whole in level.taken.datagrams:
             last = fragments[whole.row - first]
-            packets = level.decoder.packets(whole.octets, layers.RAW_IP, last.packet.steps)
+            packets = level.decoder.of_fragments(whole.octets, last.packet.steps)
             found += self._opened(packets, last.row, whole.missing)
         level.taken.datagrams.clear()
         return found
