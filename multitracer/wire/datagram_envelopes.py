@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from multitracer.wire.frame_envelopes import is_frame, is_known, mpls
+from multitracer.wire.frame_envelopes import is_frame, is_frame_without_ip, is_known, mpls
 from multitracer.wire.ieee80211 import in_order
 from multitracer.wire.inside import (
     AT_RECEIVER,
@@ -54,6 +54,7 @@ _COOKIES = (0, 4, 8)
 """Octets of an L2TPv3 cookie (RFC 3931 4.1); nothing in a packet says how many there are."""
 _SUBLAYERS = (0, 4)
 """Octets of an L2TPv3 sublayer header (RFC 3931 4.6, RFC 4719 3)."""
+_PPP_ADDRESS, _HDLC_KEEPALIVE = b"\xff\x03", b"\x8f\x00\x80\x35"
 _PPP_BEGINNINGS = (b"\xff\x03\x00\x21", b"\xff\x03\x00\x57", b"\x0f\x00\x08\x00", b"\x0f\x00\x86\xdd")
 """IPv4 and IPv6 in PPP with HDLC framing, and in Cisco's HDLC."""
 _OF_PPP = frozenset(
@@ -61,8 +62,6 @@ _OF_PPP = frozenset(
     | {0x8021, 0x8057, 0x80FD, 0xC021, 0xC023, 0xC025, 0xC223}
 )
 """PPP protocols: of data, and of the links' control (IANA's PPP numbers)."""
-_WITHOUT_IP = frozenset({0x0806, 0x8035, 0x8809, 0x8863, 0x888E, 0x88CC})
-"""EtherTypes of other frames in tunnels: ARP and its reverse, slow protocols, PPPoE's discovery, 802.1X, LLDP."""
 _TZSP_KINDS = {1: ETHERNET, 18: IEEE_802_11}
 _WIRELESS_802_11 = (0, 1)
 """CAPWAP's binding to IEEE 802.11 (RFC 5416 1), and a reserved number that some controllers write in its place."""
@@ -100,9 +99,9 @@ def is_consistent(found: Inside, body: bytes, room: int) -> bool:
         version = 4 if found.kind == IPV4 else 6
         return content[:1] != b"" and content[0] >> 4 == version and is_sound(content, room - len(body) + len(content))
     if found.kind == ETHERNET:
-        return is_frame(content) or (len(content) >= 14 and number(content, 12) in _WITHOUT_IP)
+        return is_frame(content) or is_frame_without_ip(content)
     if found.kind == PPP:
-        content = content.removeprefix(b"\xff\x03")
+        content = content.removeprefix(_PPP_ADDRESS)
         return number(content, 0) in _OF_PPP or content[:1] in (b"\x21", b"\x57", b"\x2d", b"\x2f")
     if found.kind == MPLS:
         return isinstance(mpls(content), Inside)
@@ -163,10 +162,10 @@ def l2tpv3(body: bytes) -> Inside | Closed | None:
     session = number(body, 0, 4)
     if not session:  # RFC 3931 4.1.1.2: a control message
         return None
-    for cookie in _COOKIES:
-        for sublayer in _SUBLAYERS:
-            content = body[4 + cookie + sublayer :]
-            kind = _kind_of(content)
+    contents = [body[4 + cookie + sublayer :] for cookie in _COOKIES for sublayer in _SUBLAYERS]
+    for kind_of in (_kind_of, _kind_without_ip):
+        for content in contents:
+            kind = kind_of(content)
             if kind:
                 return Inside(kind, content, f"l2tp {session}", AT_RECEIVER)
     return Closed("L2TPv3 of unknown content")
@@ -181,6 +180,13 @@ def _kind_of(octets: bytes) -> int:
     if proven_ip(octets, len(octets)):
         return IPV4 if octets[0] >> 4 == 4 else IPV6
     return 0
+
+
+def _kind_without_ip(octets: bytes) -> int:
+    """The same of what is known and carries no IP: a link's own messages, and frames of other protocols."""
+    if octets[:4] == _HDLC_KEEPALIVE or (octets[:2] == _PPP_ADDRESS and number(octets, 2) in _OF_PPP):
+        return PPP
+    return ETHERNET if is_frame_without_ip(octets) else 0
 
 
 def teredo(body: bytes) -> Inside | None:

@@ -31,6 +31,14 @@ _ISL_DESTINATIONS = (b"\x01\x00\x0c\x00\x00", b"\x03\x00\x0c\x00\x00")
 _ISL_BYTES = 26
 _ANY_SIZE = 1 << 17
 """More octets than any packet has."""
+_WITHOUT_IP = frozenset({
+    0x00FE, 0x0806, 0x2000, 0x2001, 0x8035, 0x8809, 0x8863, 0x888E, 0x88CC, 0x88F5, 0x88F7, 0x8902, 0x9000,
+})  # fmt: skip
+"""EtherTypes of other frames in tunnels: OSI, ARP, Cisco's discovery, NHRP, reverse ARP, slow protocols, PPPoE's
+discovery, 802.1X, LLDP, MVRP, PTP, OAM (802.1ag), and the loopback test."""
+_LLC_WITHOUT_IP = (b"\x42\x42\x03", b"\xfe\xfe\x03", b"\xaa\xaa\x03")
+"""LLC headers (IEEE 802.2) of frames that carry none: spanning tree, OSI routing, and SNAP of other protocols."""
+_ASSOCIATED_CHANNEL = b"\x10\x00"
 _NSH_KINDS = {1: IPV4, 2: IPV6, 3: ETHERNET, 4: NSH, 5: MPLS}
 
 
@@ -76,6 +84,9 @@ def mpls(octets: bytes) -> Inside | Closed | None:
         at += 4
     content = _under_labels(octets[at:])
     if content is None:
+        # RFC 4385 5, RFC 5586 2.1: a channel beside the users' packets, for tests of the path.
+        if octets[at : at + 2] == _ASSOCIATED_CHANNEL:
+            return None
         return Closed("MPLS pseudowire") if bottom else None
     return content._replace(label="mpls " + "/".join(labels) if labels else "")
 
@@ -87,9 +98,11 @@ def _under_labels(octets: bytes) -> Inside | None:
     """
     if is_sound(octets, 0 if number(octets, 0, 1) >> 4 == 4 else len(octets)):
         return if_ip(octets)
-    if octets[:1] and octets[0] >> 4 == 0 and is_frame(octets[4:]):
-        return Inside(ETHERNET, octets[4:])
-    return Inside(ETHERNET, octets) if is_frame(octets) else if_ip(octets)
+    frames = [octets[4:], octets] if octets[:1] and octets[0] >> 4 == 0 else [octets]
+    for is_one in (is_frame, is_frame_without_ip):
+        for one in filter(is_one, frames):
+            return Inside(ETHERNET, one)
+    return if_ip(octets)
 
 
 def opened(kind: int, octets: bytes) -> Inside | Closed | None:
@@ -101,15 +114,33 @@ def opened(kind: int, octets: bytes) -> Inside | Closed | None:
 
 def is_frame(octets: bytes) -> bool:
     """Whether octets look as an Ethernet frame with something that is read here: for guesses."""
-    kind, at = number(octets, 12), 14
-    while kind in VLAN_TAGS:
-        kind, at = number(octets, at + 2), at + 4
-    octets = octets[at:]
+    kind, octets = _behind_tags(octets)
     if kind < FIRST_ETHERTYPE:
         kind, octets = behind_llc(octets) or (kind, octets)
     if kind in (IPV4, IPV6):
         return is_sound(octets, _ANY_SIZE) and octets[0] >> 4 == (4 if kind == IPV4 else 6)
     return is_known(kind)
+
+
+def is_frame_without_ip(octets: bytes) -> bool:
+    """Whether octets look as an Ethernet frame of a protocol that carries no IP packet: for guesses."""
+    kind, rest = _behind_tags(octets)
+    if 0 < kind < FIRST_ETHERTYPE:
+        return rest.startswith(_LLC_WITHOUT_IP)
+    return carries_no_ip(kind)
+
+
+def carries_no_ip(kind: int) -> bool:
+    """Whether an EtherType is of a protocol that is known, and carries no IP packet."""
+    return kind in _WITHOUT_IP
+
+
+def _behind_tags(octets: bytes) -> tuple[int, bytes]:
+    """The EtherType, or length, behind the addresses of a frame and its VLAN tags, and what follows it."""
+    kind, at = number(octets, _ADDRESSES_BYTES), _ADDRESSES_BYTES + 2
+    while kind in VLAN_TAGS:
+        kind, at = number(octets, at + 2), at + 4
+    return kind, octets[at:]
 
 
 def is_known(kind: int) -> bool:

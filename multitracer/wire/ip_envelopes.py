@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from multitracer.wire import datagram_envelopes, dpkt_headers, esp
 from multitracer.wire.frame_envelopes import OPENERS as OF_FRAMES
+from multitracer.wire.frame_envelopes import carries_no_ip
 from multitracer.wire.inside import (
     ANYWHERE,
     AT_RECEIVER,
@@ -115,7 +116,7 @@ def gre(body: bytes) -> Inside | Closed | None:
         return Inside(IEEE_802_11, header.data, f"{label} type {kind:#06x}", BETWEEN_ENDS)
     if kind in (IPV4, IPV6, PPP) or kind in OF_FRAMES:
         return Inside(kind, header.data, label, BETWEEN_ENDS)
-    return Closed(f"GRE of type {kind:#06x}") if header.data else None
+    return Closed(f"GRE of type {kind:#06x}") if header.data and not carries_no_ip(kind) else None
 
 
 def _erspan(kind: int, octets: bytes, *, numbered: bool) -> Inside | None:
@@ -147,7 +148,7 @@ def _encapsulated(packet: Packet) -> Inside | Closed | None:
     """What ESP without encryption carries; the trailer and what is before it have to fit one another."""
     found = esp.unencrypted(packet.payload, packet.payload_bytes, packet.source + packet.destination)
     if found is None:
-        return Closed("encrypted ESP")
+        return Closed("encrypted ESP" if len(packet.payload) == packet.payload_bytes else "ESP that was cut")
     if found.protocol in (4, 41):
         return if_ip(packet.payload[found.at :], "esp", BETWEEN_ENDS)
     return without(packet, found.protocol, found.at, found.size)

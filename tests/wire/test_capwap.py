@@ -11,7 +11,7 @@ import pytest
 from decoding import decoded
 from envelopes import framed, udp
 from packets import ethernet, ipv4, tcp
-from wifi_monitor import FROM_DS, amsdu, data, llc
+from wifi_monitor import amsdu, data, llc
 
 from multitracer.model.trace import Recording
 from multitracer.parsers import pcap
