@@ -2,7 +2,7 @@
 
 Each function takes the octets behind the EtherType. Sources: IEEE 802.1Q, 802.1ah, 802.1BR, 802.1AE (MACsec), RFC 2516
 (PPPoE), RFC 3032 and 6790 (MPLS), RFC 4385 and 4448 (pseudowires), RFC 6325 (TRILL), RFC 8300 (NSH); as Wireshark and
-Linux read them: Cisco's metadata, FabricPath and VN-Tag, Marvell's and Broadcom's switch tags.
+Linux read them: Cisco's metadata, FabricPath and VN-Tag, Marvell's, Broadcom's and Realtek's switch tags.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ _WITHOUT_IP = frozenset({
 discovery, 802.1X, LLDP, MVRP, PTP, OAM (802.1ag), and the loopback test."""
 _LLC_WITHOUT_IP = (b"\x42\x42\x03", b"\xfe\xfe\x03", b"\xaa\xaa\x03")
 """LLC headers (IEEE 802.2) of frames that carry none: spanning tree, OSI routing, and SNAP of other protocols."""
+_RTL4_A, _RTL8_4, _REALTEK_MESSAGES = 0xA, 0x04, (0x01, 0x02, 0x03, 0x23)
+"""Protocols of Realtek's EtherType: two tags, and messages of switches (remote control, echo, loop detection)."""
 _ASSOCIATED_CHANNEL = b"\x10\x00"
 _NSH_KINDS = {1: IPV4, 2: IPV6, 3: ETHERNET, 4: NSH, 5: MPLS}
 
@@ -188,6 +190,15 @@ def dsa(octets: bytes) -> Inside:
     return Inside(number(octets, size), octets[size + 2 :], f"vlan {tag}" if tag else "")
 
 
+def realtek(octets: bytes) -> Inside | Closed | None:
+    """What follows the tag of one of Realtek's switches: with its EtherType four octets or eight, by its protocol."""
+    protocol = number(octets, 0, 1)
+    if protocol >> 4 == _RTL4_A or protocol == _RTL8_4:
+        size = 2 if protocol >> 4 == _RTL4_A else 6
+        return Inside(number(octets, size), octets[size + 2 :]) if len(octets) >= size + 2 else None
+    return None if protocol in _REALTEK_MESSAGES else Closed("Realtek's tag of an unknown protocol")
+
+
 def macsec(octets: bytes) -> Inside | Closed | None:
     """What MACsec has authenticated only: neither encrypted nor changed (802.1AE 9.5)."""
     if len(octets) < 8:
@@ -221,6 +232,7 @@ OPENERS: dict[int, Callable[[bytes], Inside | Closed | None]] = {
     0x22F3: trill,
     0x8848: mpls,
     0x8864: pppoe,
+    0x8899: realtek,
     0x88E5: macsec,
     0x88E7: provider_backbone,
     0x8903: fabricpath,

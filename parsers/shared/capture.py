@@ -129,6 +129,7 @@ class _Decoding:
         closed = self._envelopes.closed
         if closed:
             found.counts |= closed
+            found.skips += self._envelopes.losses.skips
             what = ", ".join(f"{count} {name}" for name, count in closed.most_common())
             found.notes.append(
                 f"Holds packets in envelopes that cannot be opened, so what is in them is missing: {what}."

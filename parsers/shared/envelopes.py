@@ -16,6 +16,7 @@ import numpy as np
 
 from multitracer.compute.kernels import octets
 from multitracer.compute.patience import told
+from multitracer.parsers.shared.lines import Losses
 from multitracer.wire import layers, reassembly, tcpip, tunnels
 from multitracer.wire.flows import Flows
 from multitracer.wire.inside import Closed
@@ -63,6 +64,8 @@ class Envelopes:
     def __init__(self) -> None:
         self.closed = Counter[str]()
         """What could not be opened, by name."""
+        self.losses = Losses()
+        """The same, with where it was first met: what is in it may have been TCP."""
         self.flows = Flows()
         self._decoder = tunnels.TunnelDecoder()
         self._levels = [_Level() for _ in range(_MOST_FRAGMENTED)]
@@ -104,13 +107,17 @@ class Envelopes:
             packets = self._decoder.packets(
                 records.octets(row), records.link_type(row), whole=not missing, place=place
             )
-            found += self._opened(packets, row, missing)
+            found += self._opened(packets, records, row, missing)
         return found
 
-    def _opened(self, packets: Iterable[tunnels.Opened | Closed], row: int, missing: int) -> Iterator[Inner]:
+    def _opened(
+        self, packets: Iterable[tunnels.Opened | Closed], records: Records, row: int, missing: int
+    ) -> Iterator[Inner]:
         for packet in packets:
             if isinstance(packet, Closed):
                 self.closed[packet.name] += 1
+                place = int(records.number[row]), records.start + int(records.offset[row])
+                self.losses.add(f"packet in an envelope that is not opened ({packet.name})", *place)
             else:
                 yield Inner(row, packet, missing)
 
@@ -129,7 +136,7 @@ class Envelopes:
         for whole in level.taken.datagrams:
             last = fragments[whole.row - first]
             packets = level.decoder.of_fragments(whole.octets, last.packet.steps)
-            found += self._opened(packets, last.row, whole.missing)
+            found += self._opened(packets, records, last.row, whole.missing)
         level.taken.datagrams.clear()
         return found
 

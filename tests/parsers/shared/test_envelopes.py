@@ -103,6 +103,7 @@ CLOSED = {
     "encrypted MACsec": b"\x88\xe5\x2c\x00\0\0\0\1" + bytes(60),
     "CAPWAP over DTLS": udp(5247, b"\x01\0\0\0" + bytes(60)),
     "GRE of type 0x1234": outer(47, b"\0\0\x12\x34" + bytes(20)),
+    "Realtek's tag of an unknown protocol": b"\x88\x99\x77" + bytes(60),
 }
 
 
@@ -114,6 +115,23 @@ def test_what_cannot_be_opened_is_counted_by_name(name: str) -> None:
     found = decoded([record, framed(BARE[4])], ETHERNET)
     assert found.counts[name] == 1
     assert any(f"1 {name}" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_what_cannot_be_opened_is_a_loss(name: str) -> None:
+    """TCP may be in it: it is skipped, with how often, and the record and place of the first."""
+    packet = CLOSED[name]
+    record = framed(packet) if packet[0] >> 4 == 4 else bytes(12) + packet
+    first = framed(BARE[4])
+    (skip,) = decoded([first, record, record], ETHERNET).skips
+    assert skip.reason == f"packet in an envelope that is not opened ({name})"
+    assert (skip.record, skip.offset, skip.count) == (2, len(first), 2)
+
+
+def test_messages_of_switches_are_no_loss() -> None:
+    """Realtek's loop detection has the EtherType of its tags."""
+    found = decoded([bytes(12) + b"\x88\x99\x03" + bytes(60)], ETHERNET)
+    assert (found.counts, found.skips) == ({"other": 1}, [])
 
 
 def test_transport_behind_an_authentication_header_is_read() -> None:
