@@ -41,6 +41,8 @@ _LLC_WITHOUT_IP = (b"\x42\x42\x03", b"\xfe\xfe\x03", b"\xaa\xaa\x03")
 _RTL4_A, _RTL8_4, _REALTEK_MESSAGES = 0xA, 0x04, (0x01, 0x02, 0x03, 0x23)
 """Protocols of Realtek's EtherType: two tags, and messages of switches (remote control, echo, loop detection)."""
 _ASSOCIATED_CHANNEL = b"\x10\x00"
+_COMPRESSED_HEADERS = (b"\x00\x2d", b"\x2d")
+"""PPP's protocol (RFC 1332 2.1), whole and compressed."""
 _NSH_KINDS = {1: IPV4, 2: IPV6, 3: ETHERNET, 4: NSH, 5: MPLS}
 
 
@@ -68,10 +70,16 @@ def vlan(octets: bytes) -> Inside | None:
 
 
 def pppoe(octets: bytes) -> Inside | None:
-    """The PPP frame of a PPPoE session (RFC 2516 4), whose code is 0."""
+    """The PPP frame of a PPPoE session (RFC 2516 4), whose code is 0.
+
+    A packet with a compressed header has no length of its own: Ethernet's padding is left out.
+    """
     if len(octets) < 7 or octets[1]:
         return None
-    return Inside(PPP, octets[6:], f"pppoe session {number(octets, 2)}")
+    content = octets[6:]
+    if content.startswith(_COMPRESSED_HEADERS):
+        content = content[: number(octets, 4)]
+    return Inside(PPP, content, f"pppoe session {number(octets, 2)}")
 
 
 def mpls(octets: bytes) -> Inside | Closed | None:

@@ -81,6 +81,13 @@ class Opened(NamedTuple):
         return tunnel_of(self.steps)
 
 
+class _Origin(NamedTuple):
+    """One direction of a line that a record was captured on, and how many octets were left out at its end."""
+
+    line: Hashable
+    missing: int
+
+
 class TunnelDecoder:
     """Decodes records in capture order, since header decompression keeps state between packets."""
 
@@ -89,16 +96,16 @@ class TunnelDecoder:
         self._links = RareLinkDecoder()
 
     def packets(
-        self, octets: bytes, link_type: int, steps: tuple[Step, ...] = (), *, whole: bool = True, place: Hashable = None
+        self, octets: bytes, link_type: int, steps: tuple[Step, ...] = (), *, missing: int = 0, place: Hashable = None
     ) -> Iterator[Opened | Closed]:
         """The innermost IP packets of a record, or the envelope that cannot be opened; nothing for what has no IP.
 
-        `steps` are tunnels that the record was taken out of; `whole`: no octets of the record were left out; `place`
-        is where the record was captured, and which way it went, as far as its octets do not say so.
+        `steps` are tunnels that the record was taken out of; `missing` octets of the record were left out at its end;
+        `place` is where it was captured, and which way it went, as far as its octets do not say so.
         """
-        line = (place, _way(octets, link_type))
-        for inside in self._link_contents(octets, link_type, whole, line):
-            yield from self._innermost(inside, steps, line, 0)
+        origin = _Origin((place, _way(octets, link_type)), missing)
+        for inside in self._link_contents(octets, link_type, origin):
+            yield from self._innermost(inside, steps, origin, 0)
 
     def of_fragments(self, octets: bytes, steps: tuple[Step, ...]) -> Iterator[Opened | Closed]:
         """The innermost IP packets of what fragments were put together to: an IP datagram, or a tunnel's packet."""
@@ -109,21 +116,21 @@ class TunnelDecoder:
         if isinstance(inside, Closed):
             yield inside
         elif isinstance(inside, Inside) and datagram_envelopes.is_consistent(inside, octets, len(octets)):
-            yield from self._innermost(inside._replace(label=""), steps, None, 0)
+            yield from self._innermost(inside._replace(label=""), steps, _Origin(None, 0), 0)
 
     def _innermost(
-        self, inside: Inside, steps: tuple[Step, ...], line: Hashable, depth: int
+        self, inside: Inside, steps: tuple[Step, ...], origin: _Origin, depth: int
     ) -> Iterator[Opened | Closed]:
         """The packets within all envelopes, the outermost of which is `inside`."""
         for level in range(depth, _MOST_HEADERS):
             if inside.kind == IEEE_802_11:
-                for kind, octets in self._links.payloads(inside.octets, -IEEE_802_11):
-                    yield from self._innermost(Inside(kind, octets), steps, line, level + 1)
+                for kind, octets in self._links.payloads(inside.octets, -IEEE_802_11, whole=not origin.missing):
+                    yield from self._innermost(Inside(kind, octets), steps, origin, level + 1)
                 return
             if inside.kind in (IPV4, IPV6) and is_fragment(inside.octets):
                 yield Opened(inside.octets, steps)
                 return
-            content, step = self._within(inside, steps, line)
+            content, step = self._within(inside, steps, origin)
             if isinstance(content, Closed):
                 yield content
                 return
@@ -138,13 +145,13 @@ class TunnelDecoder:
         yield Closed(f"more than {_MOST_HEADERS} headers")
 
     def _within(
-        self, inside: Inside, steps: tuple[Step, ...], line: Hashable
+        self, inside: Inside, steps: tuple[Step, ...], origin: _Origin
     ) -> tuple[Inside | Part | Closed | None, tuple[Step, ...]]:
         """The content of one envelope, and the step into it if it is a tunnel."""
         content: Inside | Part | Closed | None
         source = destination = b""
         if inside.kind == PPP:
-            content = self._ppp(inside.octets, (line, steps))
+            content = self._ppp(inside.octets, steps, origin)
         elif inside.kind in (IPV4, IPV6):
             packet = ip_envelopes.packet_of(inside.octets)
             content = packet and ip_envelopes.opened(packet)
@@ -155,7 +162,7 @@ class TunnelDecoder:
             return content, ()
         return content, (Step(content.label, content.unique, source, destination),)
 
-    def _link_contents(self, octets: bytes, link_type: int, whole: bool, line: Hashable) -> list[Inside]:
+    def _link_contents(self, octets: bytes, link_type: int, origin: _Origin) -> list[Inside]:
         """What the link layer of a record carries."""
         content: Inside | None
         if link_type in (12, 14, 101, 228, 229):
@@ -167,7 +174,7 @@ class TunnelDecoder:
         elif link_type == 1:
             content = Inside(ETHERNET, octets)
         elif link_type == _SLIP:
-            content = self._slip(octets, line)
+            content = self._slip(octets, origin)
         elif link_type in _HEADERS and number(octets, _HARDWARE_AT[link_type]) not in RARE_HARDWARE:
             at, kind_at = _HEADERS[link_type]
             content = Inside(number(octets, kind_at), octets[at:])
@@ -178,7 +185,8 @@ class TunnelDecoder:
         elif link_type in (_BROADCOM, _BROADCOM_FIRST, _MARVELL, _MARVELL_ETHERTYPE):
             content = _switch_tagged(octets, link_type)
         else:
-            return [Inside(kind, rest) for kind, rest in self._links.payloads(octets, link_type, whole=whole)]
+            found = self._links.payloads(octets, link_type, whole=not origin.missing)
+            return [Inside(kind, rest) for kind, rest in found]
         return [content] if content else []
 
     def _stream(self, name: Hashable) -> Decompressor:
@@ -187,7 +195,7 @@ class TunnelDecoder:
 
         return self._headers.setdefault(name, Decompressor())
 
-    def _ppp(self, frame: bytes, stream: Hashable) -> Inside | Closed | None:
+    def _ppp(self, frame: bytes, steps: tuple[Step, ...], origin: _Origin) -> Inside | Closed | None:
         """What a PPP frame carries, with or without flag, address and control octets; or Cisco's HDLC in its place."""
         if frame[:2] in _CISCO_HDLC:
             return Inside(number(frame, 2), frame[4:])
@@ -197,23 +205,23 @@ class TunnelDecoder:
         size = 1 if frame[0] & 1 else 2  # RFC 1661 6.5: a compressed protocol field is one odd octet
         protocol, rest = number(frame, 0, size), frame[size:]
         if protocol == _VJ_UNCOMPRESSED:
-            return if_ip(self._stream(stream).uncompressed(rest) or b"")
+            return if_ip(self._stream((origin.line, steps)).uncompressed(rest) or b"")
         if protocol == _VJ_COMPRESSED:
-            return if_ip(self._stream(stream).compressed(rest) or b"")
+            return if_ip(self._stream((origin.line, steps)).compressed(rest, origin.missing) or b"")
         if protocol == _BRIDGED and rest[1:2] == bytes([_BRIDGED_ETHERNET]):
             return Inside(ETHERNET, rest[2:])
         if protocol in _IP_KINDS:
             return Inside(_IP_KINDS[protocol], rest)
         return Closed(_CLOSED_PPP[protocol]) if protocol in _CLOSED_PPP else None
 
-    def _slip(self, record: bytes, line: Hashable) -> Inside | None:
+    def _slip(self, record: bytes, origin: _Origin) -> Inside | None:
         """Decode a SLIP record: 16 octets of direction and header, then the datagram, compressed or not."""
         body = record[_SLIP_DIRECTION_BYTES:]
         if len(record) < _SLIP_DIRECTION_BYTES + 1:
             return None
-        headers = self._stream((line, _SLIP, record[0]))
+        headers = self._stream((origin.line, _SLIP, record[0]))
         if record[1] & 0x80:
-            return if_ip(headers.compressed(body) or b"")
+            return if_ip(headers.compressed(body, origin.missing) or b"")
         return if_ip((headers.uncompressed(body) or b"") if record[1] & 0xF0 == 0x70 else body)
 
 

@@ -105,7 +105,7 @@ class Envelopes:
             missing = int(records.original[row] - records.captured[row])
             place = int(records.interface[row]), records.direction(row)
             packets = self._decoder.packets(
-                records.octets(row), records.link_type(row), whole=not missing, place=place
+                records.octets(row), records.link_type(row), missing=missing, place=place
             )
             found += self._opened(packets, records, row, missing)
         return found
