@@ -104,9 +104,11 @@ def mpls(octets: bytes) -> Inside | Closed | None:
 def _under_labels(octets: bytes) -> Inside | None:
     """An IP packet, or a frame of an Ethernet pseudowire with a control word or without (RFC 4385 3, RFC 4448 4.6).
 
-    A frame's first octets may be those of an IPv4 header, but hardly with a right checksum.
+    A frame's first octets may be those of an IP header, but hardly with a right checksum, or in IPv6 a length that
+    is just that of the rest.
     """
-    if is_sound(octets, 0 if number(octets, 0, 1) >> 4 == 4 else len(octets)):
+    version = number(octets, 0, 1) >> 4
+    if (version == 4 and is_sound(octets, 0)) or (version == 6 and 40 + number(octets, 4) == len(octets)):
         return if_ip(octets)
     frames = [octets[4:], octets] if octets[:1] and octets[0] >> 4 == 0 else [octets]
     for is_one in (is_frame, is_frame_without_ip):

@@ -135,7 +135,7 @@ def ip_in_mpls(data: Any, at: int, end: int, label: int) -> Any:
     if at + 4 > end:
         return np.int64(-1 - CUT), np.int64(label)
     version = np.int64(data[at]) >> 4
-    if (version == 4 and is_proven_ipv4(data, at, end)) or (version == 6 and at + 40 + big16(data, at + 4) <= end):
+    if (version == 4 and is_proven_ipv4(data, at, end)) or (version == 6 and at + 40 + big16(data, at + 4) == end):
         return np.int64(at), np.int64(label)
     return np.int64(-1 - UNKNOWN), np.int64(label)
 

@@ -141,6 +141,9 @@ ENVELOPES = {
     "pseudowire to an address that begins as an IPv4 header": Envelope(
         FRAME, FRAME, "mpls 23", lambda f: ethernet(b"\x00\x01\x71\x40" + b"\x45\0\0\x28" + f[4:], kind=0x8847)
     ),
+    "pseudowire to an address that begins as IPv6": Envelope(
+        FRAME, FRAME, "mpls 24", lambda f: ethernet(b"\x00\x01\x81\x40" + b"\x60\0\0\0\0\x01" + f[6:], kind=0x8847)
+    ),
     "pseudowire with control word": Envelope(
         FRAME, FRAME, "mpls 21", lambda f: ethernet(b"\x00\x01\x51\x40" + b"\0\0\0\0" + f, kind=0x8847)
     ),

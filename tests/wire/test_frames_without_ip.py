@@ -32,6 +32,7 @@ TUNNELS: dict[str, Callable[[bytes], bytes]] = {
     "pseudowire": under_labels,
     "pseudowire with control word": lambda f: under_labels(bytes(4) + f),
     "pseudowire to an address that begins as IPv4": lambda f: under_labels(b"\x44" + f[1:]),
+    "pseudowire to an address that begins as IPv6": lambda f: under_labels(b"\x6c" + f[1:]),
     "l2tpv3": lambda f: framed(outer(115, struct.pack(">I", 66) + f)),
     "l2tpv3 with cookie and sublayer": lambda f: framed(outer(115, struct.pack(">III", 66, 0x11223344, 0) + f)),
     "l2tpv3 over udp": lambda f: framed(udp(1701, struct.pack(">HHI", 3, 0, 66) + f)),

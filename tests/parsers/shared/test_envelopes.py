@@ -217,3 +217,13 @@ def test_endless_envelopes_end() -> None:
     for _ in range(60):
         packet = outer(4, packet)
     assert decoded([framed(packet)], ETHERNET).counts == {"more than 48 headers": 1, "other": 1}
+
+
+@pytest.mark.parametrize("trailer", [b"", b"\xde\xad\xbe\xef"])
+@pytest.mark.parametrize("cut", [0, 8])
+def test_ipv6_behind_labels_is_read_with_a_check_sequence_and_cut(trailer: bytes, cut: int) -> None:
+    """A frame of a pseudowire may begin as IPv6 does, but nothing else here looks as a frame."""
+    record = framed(BARE[6])[:12] + b"\x88\x47\x00\x01\x01\x40" + BARE[6] + trailer
+    found = decoded([record[: len(record) - cut]], ETHERNET, [len(record)]).tables
+    assert found["packets"][COLUMNS[:3]].to_numpy().tolist() == [plain(6)[0][0][:3]]
+    assert found["flows"]["tunnel"].tolist() == ["mpls 16"]
