@@ -38,7 +38,7 @@ _ARUBA = range(0x8200, 0x8380, 0x10)
 _ERSPAN_2, _ERSPAN_3 = 0x88BE, 0x22EB
 _ERSPAN_IP = 2
 """Frame type of ERSPAN III: an IP packet."""
-_ETHERIP_BYTES = 2
+_GRE, _ETHERIP_BYTES = 47, 2
 _UDP_BYTES = 8
 
 
@@ -180,7 +180,9 @@ def _datagram(packet: Packet) -> Inside | Part | Closed | None:
     )
     if found.protocol in (PROTOCOL_TCP, PROTOCOL_UDP):
         return without(carried, found.protocol, 0, carried.payload_bytes)
-    return opened(carried)
+    content = opened(carried)
+    # On the port of GRE what has an unknown type is hardly GRE; an IP protocol's number leaves no doubt.
+    return None if found.protocol == _GRE and isinstance(content, Closed) else content
 
 
 OPENERS: dict[int, Callable[[Packet], Inside | Part | Closed | None]] = {
@@ -192,6 +194,7 @@ OPENERS: dict[int, Callable[[Packet], Inside | Part | Closed | None]] = {
     51: _authenticated,
     94: _ip,
     97: lambda packet: Inside(ETHERNET, packet.payload[_ETHERIP_BYTES:], "etherip", BETWEEN_ENDS),
+    108: lambda _: Closed("IPComp"),
     115: _l2tp,
     137: lambda packet: Inside(MPLS, packet.payload, "", ANYWHERE),
     143: lambda packet: Inside(ETHERNET, packet.payload, "", ANYWHERE),

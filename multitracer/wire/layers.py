@@ -31,8 +31,8 @@ LACKING_CAPWAP = 15  # of a fragment of CAPWAP whose packet lacks another
 CODES = LACKING_CAPWAP + 1
 
 PROTOCOL_TCP, PROTOCOL_UDP, _PROTOCOL_ICMP, _PROTOCOL_ICMP6 = 6, 17, 1, 58
-TUNNEL_PROTOCOLS = (4, 41, 47, 50, 51, 94, 97, 115, 137, 143)
-"""IP in IP (three kinds), GRE, ESP, AH, EtherIP, L2TPv3, MPLS, Ethernet: what `wire.tunnels` looks into."""
+TUNNEL_PROTOCOLS = (4, 41, 47, 50, 51, 94, 97, 108, 115, 137, 143)
+"""IP in IP (three kinds), GRE, ESP, AH, EtherIP, IPComp, L2TPv3, MPLS, Ethernet: what `wire.tunnels` looks into."""
 NEXT_HEADERS = (0, 4, 6, 17, 41, 43, 44, 47, 50, 51, 58, 60, 132)
 """Protocols of most IPv6 packets: headers of its extensions, transports and tunnels."""
 _HOP, _ROUTING, FRAGMENT_HEADER, _AUTHENTICATION, _DESTINATION = 0, 43, 44, 51, 60

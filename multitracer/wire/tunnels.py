@@ -44,7 +44,11 @@ _IP_KINDS = {0x21: IPV4, 0x57: IPV6, 0x281: MPLS, 0x283: MPLS}
 """EtherTypes of PPP protocols (RFC 1332 2.1, RFC 5072 2, RFC 3032 4.3)."""
 _VJ_UNCOMPRESSED, _VJ_COMPRESSED, _BRIDGED = 0x2F, 0x2D, 0x31
 _BRIDGED_ETHERNET = 1
-_CLOSED_PPP = {0x3D: "multilink PPP", 0x53: "encrypted PPP", 0xFB: "compressed PPP", 0xFD: "compressed PPP"}
+_CLOSED_PPP = {
+    0x3D: "multilink PPP", 0x53: "encrypted PPP", 0xFB: "compressed PPP", 0xFD: "compressed PPP",
+    **dict.fromkeys((0x61, 0x63, 0x2063), "headers compressed by RFC 2507"), **dict.fromkeys((0x03, 0x05), "ROHC"),
+}  # fmt: skip
+"""By their protocols in PPP: of RFC 2507 those that may be TCP (RFC 3544 2.2), of ROHC both (RFC 3241 3)."""
 _CISCO_HDLC = (b"\x0f\x00", b"\x8f\x00")
 _NOWHERE = 1 << 20
 _HEADERS = {113: (16, 14), 276: (20, 0), 104: (4, 2)}
