@@ -1,6 +1,6 @@
 """Endace ERF files: records with a 64-bit fixed-point time and a type, no file header.
 
-Source: wiki.wireshark.org/ERF. Types read: HDLC, Ethernet, IPv4 and IPv6.
+Source: wiki.wireshark.org/ERF. Types read: HDLC, Ethernet, IPv4 and IPv6, those with colours or hashes too.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from multitracer.model.errors import InputError
 from multitracer.parsers.shared.capture import recording
 from multitracer.parsers.shared.records import Capture, Records
 from multitracer.parsers.shared.view import View
+from multitracer.wire.erf_records import EXTENSION_BYTES, HEADED_BYTES, MORE_HEADERS, frame_of
+from multitracer.wire.erf_records import HEADER_BYTES as _HEADER_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,9 +24,6 @@ if TYPE_CHECKING:
     from multitracer.parsers.shared.source import Source
 
 _HEADER = struct.Struct("<QBBxx")
-_HEADER_BYTES = 16
-_LINK_TYPES = {1: 104, 2: 1, 22: 101, 23: 101}
-_PAD_BYTES = {2: 2}
 _KNOWN_TYPES = frozenset(range(1, 49))
 _CHAIN = 3
 _ROW = 6
@@ -112,17 +111,18 @@ def _row(data: bytes, at: int, size: int, number: int) -> tuple[int, ...] | None
     """(Offset, captured, original, time, link type, number) of a record, None for a type that carries no IP."""
     time, kind, _ = _HEADER.unpack_from(data, at)
     start = at + _HEADER_BYTES
-    more = bool(kind & 0x80)
-    while more and start + 8 <= at + size:  # extension headers, each saying whether another follows
-        more = bool(data[start] & 0x80)
-        start += 8
-    start += _PAD_BYTES.get(kind & 0x7F, 0)
-    wire = int.from_bytes(data[at + 14 : at + 16], "big")
-    if kind & 0x7F not in _LINK_TYPES or start > at + size:
+    more = kind & MORE_HEADERS
+    while more and start + EXTENSION_BYTES <= at + size:  # extension headers, each saying whether another follows
+        more = data[start] & MORE_HEADERS
+        start += EXTENSION_BYTES
+    found = frame_of(kind & ~MORE_HEADERS, data[start : min(start + HEADED_BYTES, at + size)])
+    if found is None or start + found[1] > at + size:
         return None
+    link_type, start = found[0], start + found[1]
+    wire = int.from_bytes(data[at + 14 : at + 16], "big")
     here = min(at + size - start, wire)
     nanoseconds = (time >> 32) * 1_000_000_000 + ((time & 0xFFFFFFFF) * 1_000_000_000 >> 32)
-    return start, here, max(wire, here), nanoseconds, _LINK_TYPES[kind & 0x7F], number
+    return start, here, max(wire, here), nanoseconds, link_type, number
 
 
 def _records(view: View, rows: list[tuple[int, ...]], link_types: list[int]) -> Records:

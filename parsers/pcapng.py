@@ -7,7 +7,7 @@ skipped.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,10 @@ _SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE, _ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
 _BYTE_ORDER_MAGIC = 0x1A2B3C4D
 _SECTION_MAGIC, _BYTE_ORDERS = b"\n\r\r\n", (b"\x1a\x2b\x3c\x4d", b"\x4d\x3c\x2b\x1a")
 _IF_TSRESOL, _IF_TSOFFSET = 9, 14
+_FLAGS_OPTION, _FLAGS_DIRECTION = 2, 0x03
+"""Of a packet block; 1 of the flags is INBOUND, 2 OUTBOUND."""
+_BEFORE_PACKET = 28
+"""Octets of a block before its packet, but a simple block's."""
 _LARGEST_BLOCK = 1 << 24
 _MAGIC_END, _SECTION_BYTES, _LEAST_PACKET = 12, 28, 16
 """Octets up to the end of the byte-order magic, of the shortest section header, and of the shortest packet block."""
@@ -188,6 +192,7 @@ def _pieces(view: View, walk: _Walk, found: Capture) -> Iterator[Records]:
 
 def _timed(records: Records, walk: _Walk) -> Records:
     """The records with times in ns; those whose time 64 bits do not hold, or is a damaged one, are left out."""
+    records.direction_at = direction_at
     records.time_ns, held = _times(records.time_ns, records.interface, walk.interfaces, walk.latest_ns)
     if walk.usual_ns is None and held.any():
         walk.usual_ns = int(np.sort(records.time_ns[held])[int(held.sum()) // 2])
@@ -216,26 +221,39 @@ def _next_section(octets: bytes, at: int) -> int:
 
 def _describe(body: bytes, little: bool, interfaces: _Interfaces) -> None:
     """Read an interface description block: link type, snap length, resolution and offset of its clock."""
-    order = "little" if little else "big"
-
-    def number(octets_: bytes, signed: bool = False) -> int:
-        return int.from_bytes(octets_, order, signed=signed)  # type: ignore[arg-type]
-
-    unit, offset, at = (False, 6), 0, 8
-    while at + 4 <= len(body):
-        code, size = number(body[at : at + 2]), number(body[at + 2 : at + 4])
-        value = body[at + 4 : at + 4 + size]
-        if code == 0 or len(value) < size:
-            break
-        if code == _IF_TSRESOL and size == 1:
-            unit = (bool(value[0] & 0x80), value[0] & 0x7F)
-        elif code == _IF_TSOFFSET and size == 8:
-            offset = number(value, signed=True)
-        at += 4 + (size + 3 & ~3)
-    interfaces.link_types.append(number(body[:2]))
-    interfaces.snap_bytes.append(number(body[4:8]))
+    order: Literal["little", "big"] = "little" if little else "big"
+    options = _options(body[8:], order)
+    resolution, offset = options.get(_IF_TSRESOL, b""), options.get(_IF_TSOFFSET, b"")
+    unit = (bool(resolution[0] & 0x80), resolution[0] & 0x7F) if len(resolution) == 1 else (False, 6)
+    interfaces.link_types.append(int.from_bytes(body[:2], order))
+    interfaces.snap_bytes.append(int.from_bytes(body[4:8], order))
     interfaces.units.append(unit)
-    interfaces.offsets_s.append(offset)
+    interfaces.offsets_s.append(int.from_bytes(offset, order, signed=True) if len(offset) == 8 else 0)
+
+
+def direction_at(data: Any, packet: int) -> int:
+    """Which way the packet at `packet` went by the flags in the options behind it; 0 where they do not say so."""
+    head = bytes(data[max(packet - _BEFORE_PACKET, 0) : packet])
+    order: Literal["little", "big"] = "little" if head[:1] != b"\0" else "big"
+    kind, size, captured = (int.from_bytes(head[at : at + 4], order) for at in (0, 4, 20))
+    end = packet - _BEFORE_PACKET + size - 4
+    if kind not in (_ENHANCED, _OLD_PACKET) or bytes(data[end : end + 4]) != head[4:8]:
+        return 0
+    options = bytes(data[packet + (captured + 3 & ~3) : end])
+    flags = _options(options, order).get(_FLAGS_OPTION, b"")
+    return int.from_bytes(flags, order) & _FLAGS_DIRECTION
+
+
+def _options(octets: bytes, order: Literal["little", "big"]) -> dict[int, bytes]:
+    """The values of options by their codes, up to their end or what is cut."""
+    found, at = dict[int, bytes](), 0
+    while at + 4 <= len(octets):
+        code, size = (int.from_bytes(octets[place : place + 2], order) for place in (at, at + 2))
+        if code == 0 or at + 4 + size > len(octets):
+            break
+        found[code] = octets[at + 4 : at + 4 + size]
+        at += 4 + (size + 3 & ~3)
+    return found
 
 
 def _times(ticks: Any, interface: Any, interfaces: _Interfaces, latest_ns: int) -> tuple[Any, Any]:

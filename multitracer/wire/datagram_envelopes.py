@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from multitracer.wire.frame_envelopes import is_frame, is_known, mpls
+from multitracer.wire.frame_envelopes import is_frame, is_frame_without_ip, is_known, mpls
+from multitracer.wire.ieee80211 import in_order
 from multitracer.wire.inside import (
     AT_RECEIVER,
     BETWEEN_ENDS,
@@ -23,6 +24,7 @@ from multitracer.wire.inside import (
     PPP,
     Closed,
     Inside,
+    Part,
     if_ip,
     is_sound,
     number,
@@ -52,6 +54,7 @@ _COOKIES = (0, 4, 8)
 """Octets of an L2TPv3 cookie (RFC 3931 4.1); nothing in a packet says how many there are."""
 _SUBLAYERS = (0, 4)
 """Octets of an L2TPv3 sublayer header (RFC 3931 4.6, RFC 4719 3)."""
+_PPP_ADDRESS, _HDLC_KEEPALIVE = b"\xff\x03", b"\x8f\x00\x80\x35"
 _PPP_BEGINNINGS = (b"\xff\x03\x00\x21", b"\xff\x03\x00\x57", b"\x0f\x00\x08\x00", b"\x0f\x00\x86\xdd")
 """IPv4 and IPv6 in PPP with HDLC framing, and in Cisco's HDLC."""
 _OF_PPP = frozenset(
@@ -59,11 +62,10 @@ _OF_PPP = frozenset(
     | {0x8021, 0x8057, 0x80FD, 0xC021, 0xC023, 0xC025, 0xC223}
 )
 """PPP protocols: of data, and of the links' control (IANA's PPP numbers)."""
-_WITHOUT_IP = frozenset({0x0806, 0x8035, 0x8809, 0x8863, 0x888E, 0x88CC})
-"""EtherTypes of other frames in tunnels: ARP and its reverse, slow protocols, PPPoE's discovery, 802.1X, LLDP."""
 _TZSP_KINDS = {1: ETHERNET, 18: IEEE_802_11}
-_WIRELESS_802_11 = 1
-"""CAPWAP's binding to IEEE 802.11 (RFC 5416 1)."""
+_WIRELESS_802_11 = (0, 1)
+"""CAPWAP's binding to IEEE 802.11 (RFC 5416 1), and a reserved number that some controllers write in its place."""
+_CAPWAP_FRAGMENT, _CAPWAP_RESERVED = 0x80, 0x07
 
 
 class Carried(NamedTuple):
@@ -73,7 +75,7 @@ class Carried(NamedTuple):
     at: int
 
 
-def opened(datagram: bytes) -> Inside | Carried | Closed | None:
+def opened(datagram: bytes) -> Inside | Part | Carried | Closed | None:
     """What a UDP datagram holds; None where it is no tunnel."""
     if len(datagram) <= _UDP_BYTES:
         return None
@@ -81,23 +83,25 @@ def opened(datagram: bytes) -> Inside | Carried | Closed | None:
     body = datagram[_UDP_BYTES : _UDP_BYTES + room]
     for port in (number(datagram, 2), number(datagram, 0)):
         found = OPENERS[port](body) if port in OPENERS else None
-        if found is not None and (not isinstance(found, Inside) or _is_consistent(found, body, room)):
+        if isinstance(found, Part):
+            return found._replace(size=room, ports=datagram[:4])
+        if found is not None and (not isinstance(found, Inside) or is_consistent(found, body, room)):
             return found
     if _is_teredo(body):
         return teredo(body)
     return if_ip(body, "fou", BETWEEN_ENDS) if proven_ip(body, room) else None
 
 
-def _is_consistent(found: Inside, body: bytes, room: int) -> bool:
+def is_consistent(found: Inside, body: bytes, room: int) -> bool:
     """Whether what a tunnel holds looks as it says; the datagram has `room` octets, `body` were captured."""
     content = found.octets
     if found.kind in (IPV4, IPV6):
         version = 4 if found.kind == IPV4 else 6
         return content[:1] != b"" and content[0] >> 4 == version and is_sound(content, room - len(body) + len(content))
     if found.kind == ETHERNET:
-        return is_frame(content) or (len(content) >= 14 and number(content, 12) in _WITHOUT_IP)
+        return is_frame(content) or is_frame_without_ip(content)
     if found.kind == PPP:
-        content = content.removeprefix(b"\xff\x03")
+        content = content.removeprefix(_PPP_ADDRESS)
         return number(content, 0) in _OF_PPP or content[:1] in (b"\x21", b"\x57", b"\x2d", b"\x2f")
     if found.kind == MPLS:
         return isinstance(mpls(content), Inside)
@@ -158,10 +162,10 @@ def l2tpv3(body: bytes) -> Inside | Closed | None:
     session = number(body, 0, 4)
     if not session:  # RFC 3931 4.1.1.2: a control message
         return None
-    for cookie in _COOKIES:
-        for sublayer in _SUBLAYERS:
-            content = body[4 + cookie + sublayer :]
-            kind = _kind_of(content)
+    contents = [body[4 + cookie + sublayer :] for cookie in _COOKIES for sublayer in _SUBLAYERS]
+    for kind_of in (_kind_of, _kind_without_ip):
+        for content in contents:
+            kind = kind_of(content)
             if kind:
                 return Inside(kind, content, f"l2tp {session}", AT_RECEIVER)
     return Closed("L2TPv3 of unknown content")
@@ -176,6 +180,13 @@ def _kind_of(octets: bytes) -> int:
     if proven_ip(octets, len(octets)):
         return IPV4 if octets[0] >> 4 == 4 else IPV6
     return 0
+
+
+def _kind_without_ip(octets: bytes) -> int:
+    """The same of what is known and carries no IP: a link's own messages, and frames of other protocols."""
+    if octets[:4] == _HDLC_KEEPALIVE or (octets[:2] == _PPP_ADDRESS and number(octets, 2) in _OF_PPP):
+        return PPP
+    return ETHERNET if is_frame_without_ip(octets) else 0
 
 
 def teredo(body: bytes) -> Inside | None:
@@ -193,20 +204,23 @@ def _is_teredo(body: bytes) -> bool:
     return is_sound(body, len(body)) and body[0] >> 4 == 6 and prefix in (body[8:12], body[24:28])
 
 
-def capwap(body: bytes) -> Inside | Closed | None:
-    """The frame in a CAPWAP data packet (RFC 5415 4.3), of 802.3 or of 802.11."""
+def capwap(body: bytes) -> Inside | Part | Closed | None:
+    """The frame in a CAPWAP data packet (RFC 5415 4.3), of 802.3 or of 802.11, or a fragment of one."""
     if len(body) < 8 or body[0] >> 4:
         return None
     if body[0] & 15 == 1:
         return Closed("CAPWAP over DTLS")
-    header, is_native, is_fragment, is_alive = 4 * (body[1] >> 3), body[2] & 1, body[3] & 0x80, body[3] & 0x08
+    header, is_native, is_alive = 4 * (body[1] >> 3), body[2] & 1, body[3] & 0x08
     if body[0] or header < 8 or is_alive:
         return None
-    if is_fragment:
-        return Closed("fragmented CAPWAP")
-    if is_native and body[2] >> 1 & 0x1F != _WIRELESS_802_11:
+    if body[3] & _CAPWAP_FRAGMENT:
+        is_one = not (body[3] | body[7]) & _CAPWAP_RESERVED and len(body) >= header
+        return Part(body, "capwap") if is_one else None
+    if not is_native:
+        return Inside(ETHERNET, body[header:], "capwap", BETWEEN_ENDS)
+    if body[2] >> 1 & 0x1F not in _WIRELESS_802_11:
         return Closed("CAPWAP of unknown radio")
-    return Inside(IEEE_802_11 if is_native else ETHERNET, body[header:], "capwap", BETWEEN_ENDS)
+    return Inside(IEEE_802_11, in_order(body[header:]), "capwap", BETWEEN_ENDS)
 
 
 def lisp(body: bytes) -> Inside | None:
@@ -243,7 +257,7 @@ def tzsp(body: bytes) -> Inside | Closed | None:
     return Inside(kind, body[at + 1 :]) if kind else Closed("TZSP of unknown content")
 
 
-OPENERS: dict[int, Callable[[bytes], Inside | Carried | Closed | None]] = {
+OPENERS: dict[int, Callable[[bytes], Inside | Part | Carried | Closed | None]] = {
     **dict.fromkeys((*VXLAN_PORTS, *VXLAN_GPE_PORTS), vxlan),
     CAPWAP_PORT: capwap,
     ESP_PORT: esp,

@@ -2,7 +2,7 @@
 
 Each function takes the octets behind the EtherType. Sources: IEEE 802.1Q, 802.1ah, 802.1BR, 802.1AE (MACsec), RFC 2516
 (PPPoE), RFC 3032 and 6790 (MPLS), RFC 4385 and 4448 (pseudowires), RFC 6325 (TRILL), RFC 8300 (NSH); as Wireshark and
-Linux read them: Cisco's metadata, FabricPath and VN-Tag, Marvell's and Broadcom's switch tags.
+Linux read them: Cisco's metadata, FabricPath and VN-Tag, Marvell's, Broadcom's and Realtek's switch tags.
 """
 
 from __future__ import annotations
@@ -31,6 +31,18 @@ _ISL_DESTINATIONS = (b"\x01\x00\x0c\x00\x00", b"\x03\x00\x0c\x00\x00")
 _ISL_BYTES = 26
 _ANY_SIZE = 1 << 17
 """More octets than any packet has."""
+_WITHOUT_IP = frozenset({
+    0x00FE, 0x0806, 0x2000, 0x2001, 0x8035, 0x8809, 0x8863, 0x888E, 0x88CC, 0x88F5, 0x88F7, 0x8902, 0x9000,
+})  # fmt: skip
+"""EtherTypes of other frames in tunnels: OSI, ARP, Cisco's discovery, NHRP, reverse ARP, slow protocols, PPPoE's
+discovery, 802.1X, LLDP, MVRP, PTP, OAM (802.1ag), and the loopback test."""
+_LLC_WITHOUT_IP = (b"\x42\x42\x03", b"\xfe\xfe\x03", b"\xaa\xaa\x03")
+"""LLC headers (IEEE 802.2) of frames that carry none: spanning tree, OSI routing, and SNAP of other protocols."""
+_RTL4_A, _RTL8_4, _REALTEK_MESSAGES = 0xA, 0x04, (0x01, 0x02, 0x03, 0x23)
+"""Protocols of Realtek's EtherType: two tags, and messages of switches (remote control, echo, loop detection)."""
+_ASSOCIATED_CHANNEL = b"\x10\x00"
+_COMPRESSED_HEADERS = (b"\x00\x2d", b"\x2d")
+"""PPP's protocol (RFC 1332 2.1), whole and compressed."""
 _NSH_KINDS = {1: IPV4, 2: IPV6, 3: ETHERNET, 4: NSH, 5: MPLS}
 
 
@@ -58,10 +70,16 @@ def vlan(octets: bytes) -> Inside | None:
 
 
 def pppoe(octets: bytes) -> Inside | None:
-    """The PPP frame of a PPPoE session (RFC 2516 4), whose code is 0."""
+    """The PPP frame of a PPPoE session (RFC 2516 4), whose code is 0.
+
+    A packet with a compressed header has no length of its own: Ethernet's padding is left out.
+    """
     if len(octets) < 7 or octets[1]:
         return None
-    return Inside(PPP, octets[6:], f"pppoe session {number(octets, 2)}")
+    content = octets[6:]
+    if content.startswith(_COMPRESSED_HEADERS):
+        content = content[: number(octets, 4)]
+    return Inside(PPP, content, f"pppoe session {number(octets, 2)}")
 
 
 def mpls(octets: bytes) -> Inside | Closed | None:
@@ -76,6 +94,9 @@ def mpls(octets: bytes) -> Inside | Closed | None:
         at += 4
     content = _under_labels(octets[at:])
     if content is None:
+        # RFC 4385 5, RFC 5586 2.1: a channel beside the users' packets, for tests of the path.
+        if octets[at : at + 2] == _ASSOCIATED_CHANNEL:
+            return None
         return Closed("MPLS pseudowire") if bottom else None
     return content._replace(label="mpls " + "/".join(labels) if labels else "")
 
@@ -83,13 +104,17 @@ def mpls(octets: bytes) -> Inside | Closed | None:
 def _under_labels(octets: bytes) -> Inside | None:
     """An IP packet, or a frame of an Ethernet pseudowire with a control word or without (RFC 4385 3, RFC 4448 4.6).
 
-    A frame's first octets may be those of an IPv4 header, but hardly with a right checksum.
+    A frame's first octets may be those of an IP header, but hardly with a right checksum, or in IPv6 a length that
+    is just that of the rest.
     """
-    if is_sound(octets, 0 if number(octets, 0, 1) >> 4 == 4 else len(octets)):
+    version = number(octets, 0, 1) >> 4
+    if (version == 4 and is_sound(octets, 0)) or (version == 6 and 40 + number(octets, 4) == len(octets)):
         return if_ip(octets)
-    if octets[:1] and octets[0] >> 4 == 0 and is_frame(octets[4:]):
-        return Inside(ETHERNET, octets[4:])
-    return Inside(ETHERNET, octets) if is_frame(octets) else if_ip(octets)
+    frames = [octets[4:], octets] if octets[:1] and octets[0] >> 4 == 0 else [octets]
+    for is_one in (is_frame, is_frame_without_ip):
+        for one in filter(is_one, frames):
+            return Inside(ETHERNET, one)
+    return if_ip(octets)
 
 
 def opened(kind: int, octets: bytes) -> Inside | Closed | None:
@@ -101,15 +126,33 @@ def opened(kind: int, octets: bytes) -> Inside | Closed | None:
 
 def is_frame(octets: bytes) -> bool:
     """Whether octets look as an Ethernet frame with something that is read here: for guesses."""
-    kind, at = number(octets, 12), 14
-    while kind in VLAN_TAGS:
-        kind, at = number(octets, at + 2), at + 4
-    octets = octets[at:]
+    kind, octets = _behind_tags(octets)
     if kind < FIRST_ETHERTYPE:
         kind, octets = behind_llc(octets) or (kind, octets)
     if kind in (IPV4, IPV6):
         return is_sound(octets, _ANY_SIZE) and octets[0] >> 4 == (4 if kind == IPV4 else 6)
     return is_known(kind)
+
+
+def is_frame_without_ip(octets: bytes) -> bool:
+    """Whether octets look as an Ethernet frame of a protocol that carries no IP packet: for guesses."""
+    kind, rest = _behind_tags(octets)
+    if 0 < kind < FIRST_ETHERTYPE:
+        return rest.startswith(_LLC_WITHOUT_IP)
+    return carries_no_ip(kind)
+
+
+def carries_no_ip(kind: int) -> bool:
+    """Whether an EtherType is of a protocol that is known, and carries no IP packet."""
+    return kind in _WITHOUT_IP
+
+
+def _behind_tags(octets: bytes) -> tuple[int, bytes]:
+    """The EtherType, or length, behind the addresses of a frame and its VLAN tags, and what follows it."""
+    kind, at = number(octets, _ADDRESSES_BYTES), _ADDRESSES_BYTES + 2
+    while kind in VLAN_TAGS:
+        kind, at = number(octets, at + 2), at + 4
+    return kind, octets[at:]
 
 
 def is_known(kind: int) -> bool:
@@ -157,6 +200,15 @@ def dsa(octets: bytes) -> Inside:
     return Inside(number(octets, size), octets[size + 2 :], f"vlan {tag}" if tag else "")
 
 
+def realtek(octets: bytes) -> Inside | Closed | None:
+    """What follows the tag of one of Realtek's switches: with its EtherType four octets or eight, by its protocol."""
+    protocol = number(octets, 0, 1)
+    if protocol >> 4 == _RTL4_A or protocol == _RTL8_4:
+        size = 2 if protocol >> 4 == _RTL4_A else 6
+        return Inside(number(octets, size), octets[size + 2 :]) if len(octets) >= size + 2 else None
+    return None if protocol in _REALTEK_MESSAGES else Closed("Realtek's tag of an unknown protocol")
+
+
 def macsec(octets: bytes) -> Inside | Closed | None:
     """What MACsec has authenticated only: neither encrypted nor changed (802.1AE 9.5)."""
     if len(octets) < 8:
@@ -190,6 +242,7 @@ OPENERS: dict[int, Callable[[bytes], Inside | Closed | None]] = {
     0x22F3: trill,
     0x8848: mpls,
     0x8864: pppoe,
+    0x8899: realtek,
     0x88E5: macsec,
     0x88E7: provider_backbone,
     0x8903: fabricpath,

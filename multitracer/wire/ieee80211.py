@@ -21,6 +21,7 @@ AGGREGATED, MESH, MORE_FRAGMENTS = 1, 2, 4
 """Bits of `frames.framing`: what a frame's header says of its body."""
 _BLOCK_ACK, _ACKNOWLEDGEMENT = 9, 13  # subtypes of control frames
 _NULL_BIT, _QOS_BIT = 4, 8  # of the subtypes of data frames
+_VERSION, _TYPE = 0x03, 0x0C  # of the first octet
 _TO_DS, _FROM_DS, _MORE_FRAGMENTS, _RETRY, _PROTECTED, _ORDER = 1, 2, 4, 8, 64, 128
 _AMSDU, _MESH = 0x0080, 0x0100  # of the QoS control field (9.2.4.5)
 _NO_ACK = 0x0020
@@ -136,6 +137,17 @@ def without_fcs(octets: bytes, stated: bool | None) -> bytes:
     if has is None:
         has = len(octets) > FCS_BYTES and zlib.crc32(octets[:-FCS_BYTES]).to_bytes(4, "little") == octets[-FCS_BYTES:]
     return octets[:-FCS_BYTES] if has else octets
+
+
+def in_order(octets: bytes) -> bytes:
+    """A data frame, whose Frame Control octets some access points exchange, in the standard's order.
+
+    It is between a station and an access point, so that flags in the first octet's place would be a protocol version
+    that no frame has (9.2.4.1.2).
+    """
+    if len(octets) < 2 or not octets[0] & _VERSION or octets[1] & (_VERSION | _TYPE) != DATA << 2:
+        return octets
+    return octets[1::-1] + octets[2:]
 
 
 def decode(octets: bytes, padded: bool = False) -> Frame | None:

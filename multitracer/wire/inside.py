@@ -32,6 +32,19 @@ class Inside(NamedTuple):
     unique: int = ANYWHERE
 
 
+class Part(NamedTuple):
+    """A fragment that a tunnel has made: `octets` begin with its header, `size` is how many there were.
+
+    `ports` are those of the datagram around it, since fragments are numbered between its ends.
+    """
+
+    octets: bytes
+    label: str
+    unique: int = BETWEEN_ENDS
+    size: int = 0
+    ports: bytes = b""
+
+
 class Closed(NamedTuple):
     """An envelope that cannot be opened, by name."""
 
@@ -118,6 +131,17 @@ def is_sound(octets: bytes, room: int) -> bool:
         header, length = 4 * (octets[0] & 15), number(octets, 2)
         return 20 <= header <= length and (length <= room or ones_sum(octets[:header]) == 0xFFFF)
     return octets[0] >> 4 == 6 and (40 + number(octets, 4) <= room or octets[6] in NEXT_HEADERS)
+
+
+def ip_bytes(octets: bytes) -> int:
+    """The length of the IP packet that octets begin with, 0 where none is: its end need not have been captured.
+
+    The checksum of an IPv4 header has to be right; an IPv6 packet has to have a known next header.
+    """
+    version = octets[0] >> 4 if octets else 0
+    if version == 4 and is_sound(octets, 0):
+        return number(octets, 2)
+    return 40 + number(octets, 4) if version == 6 and len(octets) >= 40 and octets[6] in NEXT_HEADERS else 0
 
 
 def proven_ip(octets: bytes, room: int) -> bool:

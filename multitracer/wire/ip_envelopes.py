@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from multitracer.wire import datagram_envelopes, dpkt_headers, esp
 from multitracer.wire.frame_envelopes import OPENERS as OF_FRAMES
+from multitracer.wire.frame_envelopes import carries_no_ip
 from multitracer.wire.inside import (
     ANYWHERE,
     AT_RECEIVER,
@@ -23,6 +24,7 @@ from multitracer.wire.inside import (
     PPP,
     Closed,
     Inside,
+    Part,
     if_ip,
     number,
 )
@@ -36,7 +38,7 @@ _ARUBA = range(0x8200, 0x8380, 0x10)
 _ERSPAN_2, _ERSPAN_3 = 0x88BE, 0x22EB
 _ERSPAN_IP = 2
 """Frame type of ERSPAN III: an IP packet."""
-_ETHERIP_BYTES = 2
+_GRE, _ETHERIP_BYTES = 47, 2
 _UDP_BYTES = 8
 
 
@@ -83,7 +85,7 @@ def _packet_of_6(octets: bytes) -> Packet | None:
     return Packet(octets, protocol, at, (end if end > 40 else len(octets)) - at, octets[8:24], octets[24:40])
 
 
-def opened(packet: Packet) -> Inside | Closed | None:
+def opened(packet: Packet) -> Inside | Part | Closed | None:
     """What a packet holds; None where it is no tunnel."""
     return OPENERS[packet.protocol](packet) if packet.protocol in OPENERS else None
 
@@ -114,7 +116,7 @@ def gre(body: bytes) -> Inside | Closed | None:
         return Inside(IEEE_802_11, header.data, f"{label} type {kind:#06x}", BETWEEN_ENDS)
     if kind in (IPV4, IPV6, PPP) or kind in OF_FRAMES:
         return Inside(kind, header.data, label, BETWEEN_ENDS)
-    return Closed(f"GRE of type {kind:#06x}") if header.data else None
+    return Closed(f"GRE of type {kind:#06x}") if header.data and not carries_no_ip(kind) else None
 
 
 def _erspan(kind: int, octets: bytes, *, numbered: bool) -> Inside | None:
@@ -146,7 +148,7 @@ def _encapsulated(packet: Packet) -> Inside | Closed | None:
     """What ESP without encryption carries; the trailer and what is before it have to fit one another."""
     found = esp.unencrypted(packet.payload, packet.payload_bytes, packet.source + packet.destination)
     if found is None:
-        return Closed("encrypted ESP")
+        return Closed("encrypted ESP" if len(packet.payload) == packet.payload_bytes else "ESP that was cut")
     if found.protocol in (4, 41):
         return if_ip(packet.payload[found.at :], "esp", BETWEEN_ENDS)
     return without(packet, found.protocol, found.at, found.size)
@@ -168,7 +170,7 @@ def _l2tp(packet: Packet) -> Inside | Closed | None:
     return datagram_envelopes.l2tpv3(packet.payload)
 
 
-def _datagram(packet: Packet) -> Inside | Closed | None:
+def _datagram(packet: Packet) -> Inside | Part | Closed | None:
     found = datagram_envelopes.opened(packet.payload)
     if not isinstance(found, datagram_envelopes.Carried):
         return found
@@ -178,10 +180,12 @@ def _datagram(packet: Packet) -> Inside | Closed | None:
     )
     if found.protocol in (PROTOCOL_TCP, PROTOCOL_UDP):
         return without(carried, found.protocol, 0, carried.payload_bytes)
-    return opened(carried)
+    content = opened(carried)
+    # On the port of GRE what has an unknown type is hardly GRE; an IP protocol's number leaves no doubt.
+    return None if found.protocol == _GRE and isinstance(content, Closed) else content
 
 
-OPENERS: dict[int, Callable[[Packet], Inside | Closed | None]] = {
+OPENERS: dict[int, Callable[[Packet], Inside | Part | Closed | None]] = {
     4: _ip,
     PROTOCOL_UDP: _datagram,
     41: _ip,
@@ -190,6 +194,7 @@ OPENERS: dict[int, Callable[[Packet], Inside | Closed | None]] = {
     51: _authenticated,
     94: _ip,
     97: lambda packet: Inside(ETHERNET, packet.payload[_ETHERIP_BYTES:], "etherip", BETWEEN_ENDS),
+    108: lambda _: Closed("IPComp"),
     115: _l2tp,
     137: lambda packet: Inside(MPLS, packet.payload, "", ANYWHERE),
     143: lambda packet: Inside(ETHERNET, packet.payload, "", ANYWHERE),

@@ -27,11 +27,12 @@ USER_LINK_TYPES = frozenset({*range(147, 163), 252})
 (TCP, UDP, QUIC, ICMP, OTHER, FRAGMENT, CUT, MALFORMED, EMPTY, UNKNOWN, LINK_FRAME, NO_LINK_TYPE) = range(12)
 # Of a fragment, after reassembly: of a datagram that is whole; that lacks another; that overlaps another.
 PART, LACKING, OVERLAPPING = range(12, 15)
-CODES = OVERLAPPING + 1
+LACKING_CAPWAP = 15  # of a fragment of CAPWAP whose packet lacks another
+CODES = LACKING_CAPWAP + 1
 
 PROTOCOL_TCP, PROTOCOL_UDP, _PROTOCOL_ICMP, _PROTOCOL_ICMP6 = 6, 17, 1, 58
-TUNNEL_PROTOCOLS = (4, 41, 47, 50, 51, 94, 97, 115, 137, 143)
-"""IP in IP (three kinds), GRE, ESP, AH, EtherIP, L2TPv3, MPLS, Ethernet: what `wire.tunnels` looks into."""
+TUNNEL_PROTOCOLS = (4, 41, 47, 50, 51, 94, 97, 108, 115, 137, 143)
+"""IP in IP (three kinds), GRE, ESP, AH, EtherIP, IPComp, L2TPv3, MPLS, Ethernet: what `wire.tunnels` looks into."""
 NEXT_HEADERS = (0, 4, 6, 17, 41, 43, 44, 47, 50, 51, 58, 60, 132)
 """Protocols of most IPv6 packets: headers of its extensions, transports and tunnels."""
 _HOP, _ROUTING, FRAGMENT_HEADER, _AUTHENTICATION, _DESTINATION = 0, 43, 44, 51, 60
@@ -49,7 +50,7 @@ VLAN_TAGS = (0x8100, 0x88A8, 0x9100, 0x9200, 0x9300)
 LAST_RESERVED_LABEL, ENTROPY_INDICATOR = 15, 7
 """MPLS labels that name no path (RFC 3032 2.1); the label after the indicator differs by flow (RFC 6790 3)."""
 RARE_ETHERTYPES = (
-    0x22F3, 0x6558, 0x880B, 0x88E5, 0x88E7, 0x8903, 0x8909, 0x8926, 0x893F, 0x894F, 0xDADA
+    0x22F3, 0x6558, 0x880B, 0x8899, 0x88E5, 0x88E7, 0x8903, 0x8909, 0x8926, 0x893F, 0x894F, 0xDADA
 )  # fmt: skip
 """What `wire.tunnels` looks into."""
 (GTPU_PORT, GENEVE_PORT, L2TP_PORT, TEREDO_PORT, CAPWAP_PORT, MPLS_PORT, LISP_PORT, GUE_PORT, GRE_PORT, ESP_PORT,
@@ -134,7 +135,7 @@ def ip_in_mpls(data: Any, at: int, end: int, label: int) -> Any:
     if at + 4 > end:
         return np.int64(-1 - CUT), np.int64(label)
     version = np.int64(data[at]) >> 4
-    if (version == 4 and is_proven_ipv4(data, at, end)) or (version == 6 and at + 40 + big16(data, at + 4) <= end):
+    if (version == 4 and is_proven_ipv4(data, at, end)) or (version == 6 and at + 40 + big16(data, at + 4) == end):
         return np.int64(at), np.int64(label)
     return np.int64(-1 - UNKNOWN), np.int64(label)
 
@@ -169,11 +170,21 @@ def ip_after_ppp(data: Any, at: int, end: int) -> int:
 
 
 @inlined
+def is_isl(data: Any, at: int, end: int) -> bool:
+    """Whether a frame is one of Cisco's ISL around another: its length may be more than an 802.3 frame's."""
+    if data[at] not in (0x01, 0x03) or big16(data, at + 1) != 0x000C or big16(data, at + 3):
+        return False
+    return bool(at + 17 <= end and big16(data, at + 14) == 0xAAAA and data[at + 16] == 0x03)
+
+
+@inlined
 def ip_header(data: Any, at: int, end: int, kind: int, label: int) -> Any:
     """Offset of the IP header of a record, -1 - status where there is none; and the label of its tunnels."""
     if kind == _RAW:
         return np.int64(at), np.int64(label)
     if kind == _ETHERNET and at + 14 <= end:
+        if is_isl(data, at, end):
+            return np.int64(-1 - UNKNOWN), np.int64(label)
         return ip_after_ethertype(data, at + 14, end, big16(data, at + 12), label)
     if kind == _SLL and at + 16 <= end:
         if big16(data, at + 2) in RARE_HARDWARE:

@@ -66,6 +66,12 @@ def decode(octets: bytes, link_type: int) -> Radio | None:
     return _prism(octets) if link_type == PRISM else None
 
 
+def wraps_other(octets: bytes, link_type: int) -> bool:
+    """Whether a PPI header is before a frame of another link layer than 802.11."""
+    radio = _ppi(octets) if link_type == PPI else None
+    return radio is not None and radio.link_type not in LINK_TYPES
+
+
 def _little(octets: bytes, at: int, size: int = 2) -> int:
     return int.from_bytes(octets[at : at + size], "little")
 

@@ -7,8 +7,10 @@ RFC 2427 (frame relay), RFC 2684 (ATM), RFC 4391 (InfiniBand), CableLabs MULPI (
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from multitracer.wire import juniper, radiotap, usb_packets
+from multitracer.wire.erf_records import EXTENSION_BYTES, HEADER_BYTES, MORE_HEADERS, frame_of
 from multitracer.wire.llc import CHDLC_TYPES, ETHERNET, MPLS, PPP, Payload, frame_relay, if_ip, llc, llc_or_ip
 from multitracer.wire.wifi_packets import WifiPackets
 
@@ -18,13 +20,10 @@ PKTAP_AS_USER = 149
 """DLT_USER2, which macOS used for PKTAP: tcpdump wrote the number of its system, not of the file format."""
 _PKTAP_BYTES, _PKTAP_PACKET, _NAME_BYTES = 108, 1, 24
 """Octets of the shortest PKTAP header, its type of a packet, octets of an interface's name (Darwin's net/pktap.h)."""
-_NFULA_PAYLOAD = 9
-"""The attribute of an NFLOG record that has the packet."""
+_NFLOG_HEADER_BYTES, _NFULA_PAYLOAD, _NFULA_LAST, _NLA_TYPE = 4, 9, 0xFF, 0x3FFF
+"""The attribute of an NFLOG record that has the packet; more than Linux has types; a type without its flags."""
 # ARPHRD_ of frames that a cooked capture has whole behind its header (linux/if_arp.h).
 _ARPHRD_LINK_TYPES = {770: 107, 801: radiotap.PLAIN, 802: radiotap.PRISM, 803: radiotap.RADIOTAP}
-_ERF_LINK_TYPES = {1: 104, 2: 1, 11: 1, 16: 1, 20: 1, 22: 101, 23: 101}
-"""Link types by types of ERF records; Ethernet has two octets before it."""
-_ERF_HEADER_BYTES, _ERF_MORE = 16, 0x80
 _MOST_NESTED = 4
 
 
@@ -40,7 +39,7 @@ class RareLinkDecoder:
         `link_type` is one of RARE_LINK_TYPES, or SLL or SLL2 of `wraps_link`. `whole`: no octets of the record were
         left out. EtherType 0x6558 is a whole Ethernet frame, 0x880B a PPP frame.
         """
-        if link_type in radiotap.LINK_TYPES:
+        if link_type in radiotap.LINK_TYPES and not radiotap.wraps_other(record, link_type):
             return self._wifi.packets(record, link_type, whole=whole)
         if link_type in usb_packets.LINK_TYPES:
             return usb_packets.packets(record, link_type)
@@ -84,17 +83,21 @@ def _nested(record: bytes, link_type: int) -> tuple[bytes, int] | None:
     if link_type == PKTAP:
         size = int.from_bytes(record[:4], "little")
         return record[max(size, 12) :], int.from_bytes(record[8:12], "little")
+    if link_type == radiotap.PPI:
+        radio = radiotap.decode(record, link_type)
+        return radio and (record[radio.size :], radio.link_type)
     return _erf(record) if link_type == _ERF else None
 
 
 def _erf(record: bytes) -> tuple[bytes, int]:
     """The frame of an ERF record: behind extension headers, each saying whether another follows."""
-    at, more = _ERF_HEADER_BYTES, len(record) > 8 and record[8] & _ERF_MORE
-    while more and at + 8 <= len(record):
-        more = record[at] & _ERF_MORE
-        at += 8
-    kind = _ERF_LINK_TYPES.get(record[8] & 0x7F, -1) if len(record) > 8 else -1
-    return record[at + 2 * (kind == 1) :], kind
+    at, kind = HEADER_BYTES, record[8] if len(record) > 8 else 0
+    more = kind & MORE_HEADERS
+    while more and at + EXTENSION_BYTES <= len(record):
+        more = record[at] & MORE_HEADERS
+        at += EXTENSION_BYTES
+    link_type, start = frame_of(kind & ~MORE_HEADERS, record[at:]) or (-1, 0)
+    return record[at + start :], link_type
 
 
 def _big(octets: bytes, at: int) -> int:
@@ -176,13 +179,20 @@ def _cooked_2(record: bytes) -> Payload | None:
 
 
 def _nflog(record: bytes) -> bytes:
-    """The payload attribute among the type-length-value attributes; empty without one."""
-    at = 4
+    """The payload attribute among the type-length-value attributes; empty without one.
+
+    They are in the byte order of the host that wrote them, which nothing states: in the other order no type fits.
+    """
+    return _nflog_payload(record, "little") or _nflog_payload(record, "big")
+
+
+def _nflog_payload(record: bytes, order: Literal["little", "big"]) -> bytes:
+    at = _NFLOG_HEADER_BYTES
     while at + 4 <= len(record):
-        size, kind = int.from_bytes(record[at : at + 2], "little"), int.from_bytes(record[at + 2 : at + 4], "little")
-        if size < 4:
+        size, kind = (int.from_bytes(record[place : place + 2], order) for place in (at, at + 2))
+        if size < 4 or kind & _NLA_TYPE > _NFULA_LAST:
             return b""
-        if kind & 0x7FFF == _NFULA_PAYLOAD:
+        if kind & _NLA_TYPE == _NFULA_PAYLOAD:
             return record[at + 4 : at + size]
         at += (size + 3) & ~3
     return b""
@@ -201,6 +211,8 @@ _ONE_PACKET: dict[int, Callable[[bytes], Payload | None]] = {
     143: _docsis,
     166: _ppp_of_pppd,
     204: _ppp_from(1),
+    205: lambda record: _chdlc(record[1:]),
+    206: lambda record: frame_relay(record[1:]),
     219: _mpls,
     _NFLOG: lambda record: if_ip(_nflog(record)),
     240: _ethernet_from(4),

@@ -1,4 +1,4 @@
-"""IP reassembly: fragments of IPv4 and IPv6 datagrams become whole datagrams (RFC 791 3.2, RFC 8200 4.5).
+"""Reassembly of fragments: IPv4 and IPv6 datagrams (RFC 791 3.2, RFC 8200 4.5), packets of CAPWAP (RFC 5415 3.4).
 
 A datagram is whole when its last missing octet comes, and has the time and the record of that fragment. One that lacks
 a fragment is not decoded at all, even if its first fragment holds a whole TCP header: how long the segment was is in
@@ -21,6 +21,7 @@ from multitracer.wire.layers import (
     FRAGMENT,
     FRAGMENT_HEADER,
     LACKING,
+    LACKING_CAPWAP,
     MALFORMED,
     OVERLAPPING,
     PART,
@@ -42,15 +43,21 @@ _LARGEST = 65_535
 _LEAST_4, _LEAST_6 = 20, 40
 """Octets of the headers of IPv4, without options, and of IPv6."""
 _MORE, _OFFSET, _MORE_6, _OFFSET_6 = 0x2000, 0x1FFF, 0x0001, 0xFFF8
+_CAPWAP, _LEAST_CAPWAP, _FRAGMENT_CAPWAP, _LAST_CAPWAP, _OFFSET_CAPWAP = 0, 8, 0x80, 0x40, 0xFFF8
+"""Version and shortest header of CAPWAP, flags, and the place of a fragment in units of eight octets (RFC 5415 4.3)."""
 
 
 class Fragment(NamedTuple):
-    """A captured fragment: its row (of any table), where it was seen, and its octets from the IP header on."""
+    """A captured fragment: its row (of any table), where it was seen, and its octets from the IP header on.
+
+    Those of CAPWAP are told from IP by their version, 0; `size` is how many octets they were before any were cut.
+    """
 
     row: int
     place: Hashable
     time_ns: int
     octets: bytes
+    size: int = 0
 
 
 class Datagram(NamedTuple):
@@ -186,7 +193,7 @@ class Reassembly:
         if held.complete_ns is not None or held.overlaps:
             return
         self._octets -= sum(len(body) for _, body in held.parts.values())
-        self.fate |= dict.fromkeys(held.rows, LACKING if _may_hold_tcp(held) else FRAGMENT)
+        self.fate |= dict.fromkeys(held.rows, _fate_of_incomplete(held))
 
 
 def is_fragment(packet: bytes) -> bool:
@@ -203,8 +210,7 @@ def _number(octets: bytes, at: int) -> int:
 
 def _piece(fragment: Fragment) -> _Piece | None:
     """What a fragment holds; None if it cannot be one."""
-    octets = fragment.octets
-    piece = _piece_of_4(fragment) if octets[0] >> 4 == 4 else _piece_of_6(fragment)
+    piece = _PIECES[version_of(fragment.octets)](fragment)
     if piece is None or piece.stop <= piece.start or len(piece.head) + piece.stop > _LARGEST:
         return None
     # RFC 8200 4.5: all but the last have a multiple of eight octets.
@@ -234,6 +240,27 @@ def _piece_of_6(fragment: Fragment) -> _Piece | None:
     start, end = place & _OFFSET_6, 40 + _number(octets, 4)
     stop = start + end - at - 8
     return _Piece(key, protocol, head, start, stop, not place & _MORE_6, octets[at + 8 : end])
+
+
+def _piece_of_capwap(fragment: Fragment) -> _Piece | None:
+    octets = fragment.octets
+    size = 4 * (octets[1] >> 3)
+    if not _LEAST_CAPWAP <= size <= len(octets):
+        return None
+    start = _number(octets, 6) & _OFFSET_CAPWAP
+    # The header of the whole: neither flags, identification nor place.
+    flags = octets[3] & ~(_FRAGMENT_CAPWAP | _LAST_CAPWAP)
+    head = octets[:3] + bytes([flags]) + bytes(4) + octets[_LEAST_CAPWAP:size]
+    stop, is_last = start + fragment.size - size, bool(octets[3] & _LAST_CAPWAP)
+    return _Piece((fragment.place, octets[4:6]), PROTOCOL_UDP, head, start, stop, is_last, octets[size : fragment.size])
+
+
+_PIECES = {4: _piece_of_4, 6: _piece_of_6, _CAPWAP: _piece_of_capwap}
+
+
+def version_of(octets: bytes) -> int:
+    """4 or 6 of an IP packet, 0 of one of CAPWAP."""
+    return octets[0] >> 4
 
 
 def _fragment_header(packet: bytes) -> tuple[int | None, int]:
@@ -286,9 +313,18 @@ def _overlapped(held: _Held, piece: _Piece) -> list[int]:
 
 
 def _with_length(held: _Held) -> bytes:
-    """A datagram's header with the length of the whole."""
+    """A datagram's header with the length of the whole, which CAPWAP's does not have."""
+    if held.version == _CAPWAP:
+        return held.head
     at, length = (2, len(held.head)) if held.version == 4 else (4, len(held.head) - 40)
     return held.head[:at] + (length + held.total).to_bytes(2, "big") + held.head[at + 2 :]
+
+
+def _fate_of_incomplete(held: _Held) -> int:
+    """What the fragments of a datagram are that lacks one: a loss if it may have held TCP."""
+    if held.version == _CAPWAP:
+        return LACKING_CAPWAP
+    return LACKING if _may_hold_tcp(held) else FRAGMENT
 
 
 def _may_hold_tcp(held: _Held) -> bool:

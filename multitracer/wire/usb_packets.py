@@ -1,14 +1,14 @@
-"""Network packets in captures of a USB bus: RNDIS, CDC-NCM and CDC-ECM, as phones and modems speak them.
+"""Network packets in captures of a USB bus: RNDIS, CDC-NCM, MBIM and CDC-ECM, as phones and modems speak them.
 
-Sources: tcpdump.org/linktypes (189, 220, 249); MS-RNDIS 2.2.14; USB CDC NCM 1.0, 3.2 and 3.3; USB CDC ECM 1.2, 3.3. The
-descriptors that say which it is are seldom captured: a bulk transfer is what its octets fit.
+Sources: tcpdump.org/linktypes (189, 220, 249); MS-RNDIS 2.2.14; USB CDC NCM 1.0, 3.2 and 3.3; USB MBIM 1.0, 7; USB CDC
+ECM 1.2, 3.3. The descriptors that say which it is are seldom captured: a bulk transfer is what its octets fit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from multitracer.wire.llc import ETHERNET, IP, IPV6, Payload
+from multitracer.wire.llc import ETHERNET, IP, IPV6, Payload, if_ip
 
 USBMON, USBMON_MAPPED, USBPCAP = 189, 220, 249
 LINK_TYPES = frozenset({USBMON, USBMON_MAPPED, USBPCAP})
@@ -18,22 +18,22 @@ _RNDIS_PACKET, _RNDIS_HEADER_BYTES = 1, 44
 _DATA_OFFSET_FROM = 8
 _NCM_16, _NCM_32 = b"NCMH", b"ncmh"
 _NDP_16, _NDP_32 = (b"NCM0", b"NCM1"), (b"ncm0", b"ncm1")
+_MBIM_16, _MBIM_32 = (b"IPS", b"DSS"), (b"ips", b"dss")
+"""Of IP packets and of a device's own streams; a session's number is behind it (MBIM 1.0, 7.1 and 7.2)."""
 _MOST_TABLES = 32
 _ETHERNET_BYTES, _VLAN = 14, 0x8100
 
 
 def packets(record: bytes, link_type: int) -> list[Payload]:
-    """The Ethernet frames in a record, as 0x6558 and their octets."""
+    """The packets in a record; an Ethernet frame as 0x6558 and its octets."""
     data = _bulk(record, link_type)
     if not data:
         return []
     if data[:4] in (_NCM_16, _NCM_32):
-        frames = list(_ncm(data))
-    elif _little(data, 0) == _RNDIS_PACKET and _little(data, 4) >= _RNDIS_HEADER_BYTES:
-        frames = list(_rndis(data))
-    else:
-        frames = [data] if _is_ethernet(data) else []
-    return [(ETHERNET, frame) for frame in frames]
+        return list(_ncm(data))
+    if _little(data, 0) == _RNDIS_PACKET and _little(data, 4) >= _RNDIS_HEADER_BYTES:
+        return [(ETHERNET, frame) for frame in _rndis(data)]
+    return [(ETHERNET, data)] if _is_ethernet(data) else []
 
 
 def _little(octets: bytes, at: int, size: int = 4) -> int:
@@ -61,14 +61,19 @@ def _rndis(data: bytes) -> Iterator[bytes]:
         at += size
 
 
-def _ncm(data: bytes) -> Iterator[bytes]:
-    """The frames that the tables of a transfer block name."""
+def _ncm(data: bytes) -> Iterator[Payload]:
+    """The frames, or in MBIM the IP packets, that the tables of a transfer block name."""
     wide = data[:4] == _NCM_32
+    of_frames, (of_packets, of_device) = (_NDP_32, _MBIM_32) if wide else (_NDP_16, _MBIM_16)
     at = _little(data, 12) if wide else _little(data, 10, 2)
     for _ in range(_MOST_TABLES):
-        if not at or data[at : at + 4] not in (_NDP_32 if wide else _NDP_16):
+        name = data[at : at + 4]
+        if not at or (name not in of_frames and name[:3] not in (of_packets, of_device)):
             return
-        yield from _table(data, at, wide)
+        if name in of_frames:
+            yield from ((ETHERNET, frame) for frame in _table(data, at, wide))
+        elif name[:3] == of_packets:
+            yield from filter(None, map(if_ip, _table(data, at, wide)))
         at = _little(data, at + 8) if wide else _little(data, at + 6, 2)
 
 

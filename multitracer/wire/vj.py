@@ -85,13 +85,14 @@ class Decompressor:
         self.last, self.tossing = slot, False
         return packet
 
-    def compressed(self, octets: bytes) -> bytes | None:
-        """The packet rebuilt from a COMPRESSED_TCP frame; None when its connection is unknown or octets are missing.
+    def compressed(self, octets: bytes, missing: int = 0) -> bytes | None:
+        """The packet rebuilt from a COMPRESSED_TCP frame; None when its connection is unknown or its header is cut.
 
-        The rebuilt packet may be wrong after a loss; only its TCP checksum shows that.
+        So many octets of its payload may be `missing`. The rebuilt packet may be wrong after a loss; only its TCP
+        checksum shows that.
         """
         try:
-            return self._rebuild(octets)
+            return self._rebuild(octets, missing)
         except IndexError:
             self.tossing = True
             return None
@@ -100,7 +101,7 @@ class Decompressor:
         """Note that the framing layer lost or damaged a packet."""
         self.tossing = True
 
-    def _rebuild(self, octets: bytes) -> bytes | None:
+    def _rebuild(self, octets: bytes, missing: int) -> bytes | None:
         mask, at = octets[0], 1
         if mask & _CONNECTION:
             self.last, self.tossing, at = octets[1], False, 2
@@ -120,7 +121,7 @@ class Decompressor:
         else:
             context.add(4, 1)
         payload = octets[at:]
-        context.put(2, len(context.headers) + len(payload))
+        context.put(2, len(context.headers) + len(payload) + missing)
         context.put(10, 0)
         context.put(10, ip_checksum(context.headers[:tcp]))
         return bytes(context.headers) + payload

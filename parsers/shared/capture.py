@@ -67,6 +67,8 @@ class _Decoding:
         self._left = LeftOut()
         self._datagrams: list[Any] = []
         self._monitor: Monitor | None = None
+        self._unheard: list[int] = []
+        """Records of a Wi-Fi link type with frames of another link layer."""
 
     def add(self, records: Records) -> None:
         """Decode the records of a piece."""
@@ -115,7 +117,10 @@ class _Decoding:
 
         self._monitor = self._monitor or wifi_frames.Monitor()
         for record in _wifi_records(records, wifi_frames.Record):
-            self._monitor.add(record)
+            if radiotap.wraps_other(record.octets, record.link_type):
+                self._unheard.append(record.number)
+            else:
+                self._monitor.add(record)
 
     def finish(self, kinds: list[int], found: Recording) -> None:
         """Add the tables, the losses and the notes to the recording."""
@@ -124,6 +129,7 @@ class _Decoding:
         closed = self._envelopes.closed
         if closed:
             found.counts |= closed
+            found.skips += self._envelopes.losses.skips
             what = ", ".join(f"{count} {name}" for name, count in closed.most_common())
             found.notes.append(
                 f"Holds packets in envelopes that cannot be opened, so what is in them is missing: {what}."
@@ -137,7 +143,8 @@ class _Decoding:
         if self._datagrams:
             _read_link_frames(self._datagrams, found)
         if self._monitor is not None:
-            _note_wifi(self._monitor, self._left.of(layers.OTHER, kinds, radiotap.LINK_TYPES), found)
+            heard = self._left.of(layers.OTHER, kinds, radiotap.LINK_TYPES, but=self._unheard)
+            _note_wifi(self._monitor, heard, found)
 
 
 def _tunnels_at(records: Records, ip: Any) -> list[Tunnel | None]:

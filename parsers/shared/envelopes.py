@@ -16,6 +16,7 @@ import numpy as np
 
 from multitracer.compute.kernels import octets
 from multitracer.compute.patience import told
+from multitracer.parsers.shared.lines import Losses
 from multitracer.wire import layers, reassembly, tcpip, tunnels
 from multitracer.wire.flows import Flows
 from multitracer.wire.inside import Closed
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from multitracer.parsers.shared.records import Records
     from multitracer.wire.inside import Tunnel
 
-_ADDRESS_OCTETS = {1: 12, 113: 14, 276: 20}
-"""Octets at the start of a record that tell copies of a fragment at two places apart, by link type."""
 _MOST_FRAGMENTED = 4
 """Fragmented datagrams inside one another that are put together."""
 _SETTLED = -1
@@ -65,6 +64,8 @@ class Envelopes:
     def __init__(self) -> None:
         self.closed = Counter[str]()
         """What could not be opened, by name."""
+        self.losses = Losses()
+        """The same, with where it was first met: what is in it may have been TCP."""
         self.flows = Flows()
         self._decoder = tunnels.TunnelDecoder()
         self._levels = [_Level() for _ in range(_MOST_FRAGMENTED)]
@@ -80,8 +81,8 @@ class Envelopes:
         whole: list[Inner] = []
         begun = [len(level.record) for level in self._levels]
         for level in self._levels:
-            fragments = [one for one in inner if reassembly.is_fragment(one.packet.octets)]
-            whole += [one for one in inner if not reassembly.is_fragment(one.packet.octets)]
+            fragments = [one for one in inner if one.packet.is_fragment]
+            whole += [one for one in inner if not one.packet.is_fragment]
             inner = self._reassemble(records, level, fragments)
         if not whole:
             return None
@@ -102,14 +103,21 @@ class Envelopes:
         found: list[Inner] = []
         for row in told(rows, "opening envelopes"):
             missing = int(records.original[row] - records.captured[row])
-            packets = self._decoder.packets(records.octets(row), records.link_type(row), whole=not missing)
-            found += self._opened(packets, row, missing)
+            place = int(records.interface[row]), records.direction(row)
+            packets = self._decoder.packets(
+                records.octets(row), records.link_type(row), missing=missing, place=place
+            )
+            found += self._opened(packets, records, row, missing)
         return found
 
-    def _opened(self, packets: Iterable[tunnels.Opened | Closed], row: int, missing: int) -> Iterator[Inner]:
+    def _opened(
+        self, packets: Iterable[tunnels.Opened | Closed], records: Records, row: int, missing: int
+    ) -> Iterator[Inner]:
         for packet in packets:
             if isinstance(packet, Closed):
                 self.closed[packet.name] += 1
+                place = int(records.number[row]), records.start + int(records.offset[row])
+                self.losses.add(f"packet in an envelope that is not opened ({packet.name})", *place)
             else:
                 yield Inner(row, packet, missing)
 
@@ -117,15 +125,18 @@ class Envelopes:
         """What is inside the datagrams that these fragments complete."""
         first = len(level.record)
         for row, packet, _ in fragments:
-            addresses = records.octets(row)[: _ADDRESS_OCTETS.get(records.link_type(row), 0)]
-            place = (int(records.interface[row]), addresses, packet.steps)
-            level.taken.add(reassembly.Fragment(len(level.record), place, int(records.time_ns[row]), packet.octets))
+            # They tell copies of a fragment at two places apart.
+            addresses = records.octets(row)[: tunnels.ADDRESS_OCTETS.get(records.link_type(row), 0)]
+            ports, size = (packet.part.ports, packet.part.size) if packet.part else (b"", len(packet.octets))
+            place = (int(records.interface[row]), addresses, packet.steps, ports)
+            time_ns = int(records.time_ns[row])
+            level.taken.add(reassembly.Fragment(len(level.record), place, time_ns, packet.octets, size))
             level.record.append(int(records.number[row]))
         found: list[Inner] = []
         for whole in level.taken.datagrams:
             last = fragments[whole.row - first]
-            packets = level.decoder.packets(whole.octets, layers.RAW_IP, last.packet.steps)
-            found += self._opened(packets, last.row, whole.missing)
+            packets = level.decoder.of_fragments(whole.octets, last.packet.steps)
+            found += self._opened(packets, records, last.row, whole.missing)
         level.taken.datagrams.clear()
         return found
 

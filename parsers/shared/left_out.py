@@ -20,6 +20,7 @@ _REASONS = {
     layers.MALFORMED: "not a valid IP or TCP header",
     layers.EMPTY: "record without octets",
     layers.LACKING: "IP fragments of datagrams that are not complete in the capture",
+    layers.LACKING_CAPWAP: "fragments of CAPWAP packets that are not complete in the capture",
     layers.OVERLAPPING: "overlapping IPv6 fragments, which a receiver discards (RFC 5722)",
 }
 _COUNTED = {
@@ -50,10 +51,11 @@ class LeftOut:
             found = self._all()
             found["status"][np.searchsorted(np.ascontiguousarray(found["number"]), number)] = fate
 
-    def of(self, status: int, kinds: list[int], link_types: Collection[int]) -> int:
-        """How many records of these link types have a status; `kinds` are the interfaces' link types."""
+    def of(self, status: int, kinds: list[int], link_types: Collection[int], *, but: Collection[int] = ()) -> int:
+        """How many records of these link types have a status, `but` those; `kinds` are the interfaces' link types."""
         found = self._all()
-        return int((np.isin(np.array(kinds)[found["interface"]], list(link_types)) & (found["status"] == status)).sum())
+        found = found[np.isin(np.array(kinds)[found["interface"]], list(link_types)) & (found["status"] == status)]
+        return int(np.isin(found["number"], list(but), invert=True).sum())
 
     def note(self, kinds: list[int], recording: Recording) -> None:
         """Note the records: losses as skips, those out of scope as counts."""
@@ -85,7 +87,7 @@ class LeftOut:
 def _note_scope(counts: Any, recording: Recording) -> None:
     """Say what a reader of the report should know about them."""
     if counts[layers.PART]:
-        note = "Holds IP fragments: a datagram has the time and record of the fragment that completed it."
+        note = "Holds fragments, of IP or CAPWAP: a datagram has the time and record of the fragment that completed it."
         recording.notes.append(note)
     if not len(recording.tables["packets"]) and recording.counts:
         held = ", ".join(f"{count} {name}" for name, count in recording.counts.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,8 @@ from multitracer.parsers.shared.lines import Losses
 
 if TYPE_CHECKING:
     from multitracer.parsers.shared.view import View
+
+INBOUND, OUTBOUND = 1, 2
 
 
 @dataclass
@@ -37,6 +39,9 @@ class Records:
     file_bytes: int = 0
     """The size of the file, 0 if it is none or not known: how many records may follow."""
 
+    direction_at: Callable[[Any, int], int] | None = None
+    """By octets in view, and where a record's begin: which way the file says that it went, if it says so."""
+
     def octets(self, row: int) -> bytes:
         """What was captured of a record."""
         start = int(self.offset[row])
@@ -45,6 +50,10 @@ class Records:
     def link_type(self, row: int) -> int:
         """The link type of a record's interface."""
         return self.link_types[int(self.interface[row])]
+
+    def direction(self, row: int) -> int:
+        """INBOUND, OUTBOUND, or 0 where the file does not say which way a record went."""
+        return self.direction_at(self.data, int(self.offset[row])) if self.direction_at else 0
 
 
 @dataclass

@@ -10,9 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from envelopes import framed, outer, udp
+from packets import ethernet, ipv4, tcp
 from repository import EXAMPLES
 
 from multitracer import cli
+from multitracer.parsers import pcap
 
 SND, RLP = EXAMPLES / "loss2" / "snd.pcap", EXAMPLES / "rlp-reset"
 
@@ -123,6 +126,28 @@ def test_a_lossy_input_is_named_and_strict_makes_it_4(
     status, again, err = called(capsys, "analyze", cut, *options, "--strict")
     assert (status, again) == (4, out)
     assert "--strict" in err
+
+
+BESIDE_TCP = {
+    "encrypted ESP": (framed(outer(50, bytes(range(7, 107)))), 4),
+    "CAPWAP over DTLS": (framed(udp(5247, b"\x01\0\0\0" + bytes(60))), 4),
+    "arp": (ethernet(bytes(28), kind=0x0806), 0),
+    "lldp in a pseudowire": (ethernet(b"\0\1\x51\x40" + ethernet(bytes(40), kind=0x88CC), kind=0x8847), 0),
+    "a datagram": (framed(udp(9, bytes(20))), 0),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE_TCP)
+def test_strict_is_about_what_may_have_been_tcp(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An envelope that is not opened is said, and makes status 4 with --strict; packets that are no TCP do not."""
+    record, expected = BESIDE_TCP[name]
+    segments = [framed(ipv4(tcp(bytes(100), seq=1 + 100 * number))) for number in range(5)]
+    pcap.write(tmp_path / "made.pcap", list(enumerate([*segments, record, record])), 1)
+    options = ("--summary-only", "-o", tmp_path / "out", "--strict")
+    status, _, err = called(capsys, "analyze", tmp_path / "made.pcap", *options)
+    assert status == expected
+    said = f"skipped: packet in an envelope that is not opened ({name}) (2 times)"
+    assert (said in err, "--strict: 2 records were skipped" in err) == (bool(expected), bool(expected))
 
 
 def test_quiet_suppresses_messages_only(cut: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ import struct
 from pathlib import Path
 
 import dpkt
+import link_layers
 import pytest
 from packets import ethernet, ipv4, tcp
 from shared_data import shared
@@ -103,6 +104,27 @@ def test_record_types_without_ip_are_counted() -> None:
     data = erf_record(1_700_000_000, FRAME) + erf_record(1_700_000_001, FRAME, kind=21) * 2
     found = erf.read(Source("x", data))
     assert [(skip.record, skip.count) for skip in found.skips] == [(2, 2)]
+
+
+@pytest.mark.parametrize("kind", [2, 11, 16, 20])
+def test_records_of_colours_and_hashes_are_read_as_plain_ones(kind: int) -> None:
+    """Ethernet with a colour, a colour of its stream, or a hash."""
+    found = erf.read(Source("x", erf_record(1_700_000_000, FRAME, kind=kind)))
+    assert found.tables["packets"]["payload_bytes"].tolist() == [3]
+    assert not found.skips
+
+
+def test_a_line_with_hdlc_may_carry_ppp_or_ciscos() -> None:
+    """Each record is read by its first octets, behind an extension header too."""
+    packet = FRAME[14:]
+    records = [
+        link_layers.erf(kind, octets + packet, before)
+        for octets in (b"\xff\x03\0\x21", b"\x0f\0\x08\0")
+        for kind, before in ((1, b""), (15, b""), (17, b"\0\0\0\1"), (0x81, bytes(8)))
+    ]
+    stamped = [struct.pack("<Q", 1_700_000_000 << 32) + record[8:] for record in records]
+    found = erf.read(Source("x", b"".join(stamped)))
+    assert found.tables["packets"]["payload_bytes"].tolist() == [3] * 8
 
 
 @pytest.mark.data

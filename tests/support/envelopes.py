@@ -105,6 +105,8 @@ ENVELOPES = {
     "vn-tag": Envelope(FRAME, FRAME, "", lambda f: retagged(f, b"\x89\x26\x00\x01\x00\x02")),
     "edsa": Envelope(FRAME, FRAME, "", lambda f: retagged(f, b"\xda\xda\x00\x00\xc0\x08\x00\x00")),
     "edsa tagged": Envelope(FRAME, FRAME, "vlan 33", lambda f: retagged(f, b"\xda\xda\x00\x00\xe0\x08\x00\x21")),
+    "realtek": Envelope(FRAME, FRAME, "", lambda f: retagged(f, b"\x88\x99\xa0\x02")),
+    "realtek, eight octets": Envelope(FRAME, FRAME, "", lambda f: retagged(f, b"\x88\x99\x04\0\0\0\0\2")),
     "macsec": Envelope(FRAME, FRAME, "", lambda f: retagged(f, b"\x88\xe5\x20\x00\0\0\0\1" + b"\2" * 8) + b"\xa5" * 16),
     "fabricpath": Envelope(FRAME, FRAME, "", lambda f: bytes(12) + b"\x89\x03\x04\x60" + f),
     "802.1ah": Envelope(FRAME, FRAME, "i-sid 77", lambda f: bytes(12) + b"\x88\xe7\x00\x00\x00\x4d" + f),
@@ -138,6 +140,9 @@ ENVELOPES = {
     ),
     "pseudowire to an address that begins as an IPv4 header": Envelope(
         FRAME, FRAME, "mpls 23", lambda f: ethernet(b"\x00\x01\x71\x40" + b"\x45\0\0\x28" + f[4:], kind=0x8847)
+    ),
+    "pseudowire to an address that begins as IPv6": Envelope(
+        FRAME, FRAME, "mpls 24", lambda f: ethernet(b"\x00\x01\x81\x40" + b"\x60\0\0\0\0\x01" + f[6:], kind=0x8847)
     ),
     "pseudowire with control word": Envelope(
         FRAME, FRAME, "mpls 21", lambda f: ethernet(b"\x00\x01\x51\x40" + b"\0\0\0\0" + f, kind=0x8847)

@@ -29,19 +29,36 @@ def rndis(*frames: bytes) -> bytes:
     )
 
 
-def ncm(*frames: bytes) -> bytes:
-    """A CDC-NCM transfer block of 16 bits."""
+def ncm(*frames: bytes, name: bytes = b"NCM0") -> bytes:
+    """A CDC-NCM transfer block of 16 bits; its table is called `name`."""
     table, at, body = b"", 12 + 8 + 4 * (len(frames) + 1), b""
     for frame in frames:
         table += struct.pack("<HH", at + len(body), len(frame))
         body += frame
-    ndp = b"NCM0" + struct.pack("<HH", 8 + 4 * (len(frames) + 1), 0) + table + bytes(4)
+    ndp = name + struct.pack("<HH", 8 + 4 * (len(frames) + 1), 0) + table + bytes(4)
     return b"NCMH" + struct.pack("<HHHH", 12, 1, 12 + len(ndp) + len(body), 12) + ndp + body
 
 
 def pktap(frame: bytes, link_type: int) -> bytes:
     """A record of macOS' PKTAP."""
     return struct.pack("<III", 108, 1, link_type).ljust(108, b"\0") + frame
+
+
+def erf(kind: int, frame: bytes, before: bytes = b"") -> bytes:
+    """An ERF record; `before` is between its header and the frame."""
+    size = 16 + len(before) + len(frame)
+    return bytes(8) + bytes([kind, 4]) + struct.pack(">HHH", size, 0, len(frame)) + before + frame
+
+
+def ppi(frame: bytes, link_type: int) -> bytes:
+    """A PPI header without fields, and what follows it."""
+    return struct.pack("<BBHI", 0, 0, 8, link_type) + frame
+
+
+def nflog(packet: bytes, order: str = "<") -> bytes:
+    """An NFLOG record of a host of this byte order: a time, and the packet."""
+    stamp = struct.pack(order + "HH", 20, 3) + struct.pack(">QQ", 1, 2)
+    return b"\x02\0\0\0" + stamp + struct.pack(order + "HH", 4 + len(packet), 9) + packet
 
 
 def juniper(frame: bytes, flags: int = 0, extension: bytes = b"") -> bytes:
@@ -99,10 +116,19 @@ def rare(packet: bytes) -> dict[str, tuple[int, bytes]]:
         "pppd": (166, b"\0\x03\0\x21" + packet),
         "ppp with direction": (204, b"\1\xff\x03\0\x21" + packet),
         "ppp with direction, compressed": (204, b"\0\x21" + packet),
-        "erf, ethernet": (197, bytes(8) + b"\x02\0" + struct.pack(">HHHH", 18 + len(frame), 0, len(frame), 0) + frame),
+        "chdlc with direction": (205, b"\1\x0f\0\x08\0" + packet),
+        "frame relay with direction": (206, b"\0\x18\x41\x03\xcc" + packet),
+        **{f"erf, ethernet of type {kind}": (197, erf(kind, frame, b"\0\0")) for kind in (2, 11, 16, 20)},
+        **{f"erf, ppp of type {kind}": (197, erf(kind, b"\xff\x03\0\x21" + packet)) for kind in (1, 10, 15, 19)},
+        **{f"erf, chdlc of type {kind}": (197, erf(kind, b"\x0f\0\x08\0" + packet)) for kind in (1, 10, 15, 19)},
+        **{f"erf, channel of type {n}": (197, erf(n, b"\xff\x03\0\x21" + packet, b"\0\0\0\1")) for n in (5, 17)},
         "erf, extended": (197, bytes(8) + b"\x96\0" + struct.pack(">HHH", 24 + len(packet), 0, 60) + bytes(8) + packet),
         "mpls": (219, b"\0\0\x10\x40\0\0\x21\x40" + packet),
-        "nflog": (239, b"\x02\0\0\0\x08\0\x01\0\x08\0\0\0" + struct.pack("<HH", 4 + len(packet), 9) + packet),
+        "nflog": (239, nflog(packet)),
+        "nflog, big endian": (239, nflog(packet, ">")),
+        "ppi, ethernet": (192, ppi(frame, 1)),
+        "ppi, raw": (192, ppi(packet, 12)),
+        "ppi, 802.11": (192, ppi(data(llc(packet), 1), 105)),
         "netanalyzer": (240, b"\0\0\0\0" + frame),
         "netanalyzer, preamble": (241, b"\0\0\0\0" + b"\x55" * 7 + b"\xd5" + frame),
         "infiniband": (242, b"\0" * 40 + b"\x08\0\0\0" + packet),
@@ -114,6 +140,8 @@ def rare(packet: bytes) -> dict[str, tuple[int, bytes]]:
         "usbmon, ecm": (189, usbmon(frame)),
         "usbmon mapped, rndis": (220, usbmon(rndis(frame), 64)),
         "usbmon mapped, ncm": (220, usbmon(ncm(frame), 64)),
+        "usbmon mapped, mbim": (220, usbmon(ncm(packet, name=b"IPS\0"), 64)),
+        "usbmon mapped, mbim session 3": (220, usbmon(ncm(packet, name=b"IPS\3"), 64)),
         "usbpcap, rndis": (249, usbpcap(rndis(frame))),
         "juniper, no link header": (178, juniper(b"\x02\0\0\0" + packet, 2)),
         "juniper ethernet": (178, juniper(frame, 1, b"\1\1\7")),

@@ -30,7 +30,10 @@ def interface(
     return block(1, struct.pack(f"{order}HHI", link, 0, snap) + options + (b"\0\0\0\0" if options else b""), order)
 
 
-def packet(ticks: int, octets: bytes, number: int = 0, order: str = "<") -> bytes:
-    """An enhanced packet block."""
+def packet(ticks: int, octets: bytes, number: int = 0, order: str = "<", *, flags: int | None = None) -> bytes:
+    """An enhanced packet block, with its flags as an option behind a comment."""
     head = struct.pack(f"{order}IIIII", number, ticks >> 32, ticks & 0xFFFFFFFF, len(octets), len(octets))
-    return block(6, head + octets, order)
+    options = b""
+    if flags is not None:
+        options = struct.pack(f"{order}HH4sHHIHH", 1, 3, b"why", 2, 4, flags, 0, 0)
+    return block(6, head + octets + (b"\0" * (-len(octets) % 4) + options if options else b""), order)

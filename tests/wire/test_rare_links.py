@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from envelopes import OUTERMOST
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from link_layers import BRIDGED, ncm, pktap, rare, rndis, usbmon
+from link_layers import BRIDGED, ncm, pktap, ppi, rare, rndis, usbmon
 from packets import ethernet, ipv4, ipv6, tcp
 from pcapng_blocks import interface, packet, section
 
@@ -25,7 +26,9 @@ FRAME = ethernet(SEGMENT)
 LINKS = rare(SEGMENT)
 NOT_TSHARK = {
     "atm, vc multiplexed", "juniper services",  # it guesses otherwise
-    "mpls", "pppd", "cooked 2, 802.11",  # it does not read them
+    "mpls", "pppd", "cooked 2, 802.11", "chdlc with direction", "frame relay with direction",  # it does not read them
+    "nflog, big endian",  # it takes its own machine's byte order, unless told
+    "ppi, raw",  # it takes Wireshark's number for the link type
     "docsis", "docsis, extended", "netanalyzer", "netanalyzer, preamble",  # it wants check sequences that these lack
 }  # fmt: skip
 
@@ -102,6 +105,25 @@ def test_other_usb_transfers_are_no_packets() -> None:
     control = bytearray(usbmon(FRAME))
     control[9] = 2
     assert segments([usbmon(b"USBC" + bytes(60)), bytes(control), usbmon(FRAME)], 189) == [3]
+
+
+def test_streams_of_a_device_in_mbim_are_no_packets() -> None:
+    """A transfer block's table for a device service is passed over."""
+    assert segments([usbmon(ncm(SEGMENT, name=b"DSS\1"), 64), usbmon(ncm(SEGMENT, name=b"IPS\1"), 64)], 220) == [3]
+
+
+def test_what_ppi_has_of_another_link_is_no_frame_of_wifi() -> None:
+    """An ARP in Ethernet counts as other, and not as a damaged frame of 802.11."""
+    arp = ethernet(bytes(28), kind=0x0806)
+    found = pcap.read(Source("x", capture([ppi(arp, 1), ppi(FRAME, 1)], 192)))
+    assert found.counts == {"other": 1}
+
+
+@pytest.mark.parametrize("octets", [1400, 1500, 1982, 4000])
+def test_a_frame_in_isl_may_be_longer_than_802_3_allows(octets: int) -> None:
+    """The length in the place of an EtherType may pass 1500, and may be any EtherType's number (1982: IPv4's)."""
+    frame = ethernet(ipv4(tcp(bytes(octets))))
+    assert segments([OUTERMOST["isl"].wrap(frame)], 1) == [octets]
 
 
 def test_nested_records_end() -> None:

@@ -83,6 +83,7 @@ AMONG_DNS = {
     "dns on the port of VXLAN": udp(4789, b"\x12\x34\x01\x00\0\1\0\0\0\0\0\0\x03www\x07example\x03com\0\0\1\0\1"),
     "text on the port of GTP-U": udp(2152, b"hello, this is no tunnel at all, only text"),
     "a game on the port of Geneve": udp(6081, bytes(range(60))),
+    "random on the port of GRE": udp(4754, b"\0\0\x12\x34" + bytes(20)),
     "random on the port of L2TP": udp(1701, b"\x00\x02\xde\xad\xbe\xef\x01\x02\x03\x04"),
     "zeros on the port of CAPWAP": udp(5247, bytes(40)),
     "echo of GTP-U": udp(2152, b"\x32\x01\x00\x04\0\0\0\0\0\1\0\0", source=2152),
@@ -103,6 +104,8 @@ CLOSED = {
     "encrypted MACsec": b"\x88\xe5\x2c\x00\0\0\0\1" + bytes(60),
     "CAPWAP over DTLS": udp(5247, b"\x01\0\0\0" + bytes(60)),
     "GRE of type 0x1234": outer(47, b"\0\0\x12\x34" + bytes(20)),
+    "IPComp": outer(108, b"\x06\0\0\2" + bytes(60)),
+    "Realtek's tag of an unknown protocol": b"\x88\x99\x77" + bytes(60),
 }
 
 
@@ -114,6 +117,37 @@ def test_what_cannot_be_opened_is_counted_by_name(name: str) -> None:
     found = decoded([record, framed(BARE[4])], ETHERNET)
     assert found.counts[name] == 1
     assert any(f"1 {name}" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_what_cannot_be_opened_is_a_loss(name: str) -> None:
+    """TCP may be in it: it is skipped, with how often, and the record and place of the first."""
+    packet = CLOSED[name]
+    record = framed(packet) if packet[0] >> 4 == 4 else bytes(12) + packet
+    first = framed(BARE[4])
+    (skip,) = decoded([first, record, record], ETHERNET).skips
+    assert skip.reason == f"packet in an envelope that is not opened ({name})"
+    assert (skip.record, skip.offset, skip.count) == (2, len(first), 2)
+
+
+CLOSED_PPP = {
+    "multilink PPP": b"\0\x3d",
+    "headers compressed by RFC 2507": b"\0\x63",
+    "ROHC": b"\0\x03",
+}
+
+
+@pytest.mark.parametrize("name", CLOSED_PPP)
+def test_contents_of_ppp_that_are_not_opened_are_a_loss(name: str) -> None:
+    """They are named, and skipped."""
+    (skip,) = decoded([b"\xff\x03" + CLOSED_PPP[name] + bytes(60)], 9).skips
+    assert skip.reason == f"packet in an envelope that is not opened ({name})"
+
+
+def test_messages_of_switches_are_no_loss() -> None:
+    """Realtek's loop detection has the EtherType of its tags."""
+    found = decoded([bytes(12) + b"\x88\x99\x03" + bytes(60)], ETHERNET)
+    assert (found.counts, found.skips) == ({"other": 1}, [])
 
 
 def test_transport_behind_an_authentication_header_is_read() -> None:
@@ -199,3 +233,13 @@ def test_endless_envelopes_end() -> None:
     for _ in range(60):
         packet = outer(4, packet)
     assert decoded([framed(packet)], ETHERNET).counts == {"more than 48 headers": 1, "other": 1}
+
+
+@pytest.mark.parametrize("trailer", [b"", b"\xde\xad\xbe\xef"])
+@pytest.mark.parametrize("cut", [0, 8])
+def test_ipv6_behind_labels_is_read_with_a_check_sequence_and_cut(trailer: bytes, cut: int) -> None:
+    """A frame of a pseudowire may begin as IPv6 does, but nothing else here looks as a frame."""
+    record = framed(BARE[6])[:12] + b"\x88\x47\x00\x01\x01\x40" + BARE[6] + trailer
+    found = decoded([record[: len(record) - cut]], ETHERNET, [len(record)]).tables
+    assert found["packets"][COLUMNS[:3]].to_numpy().tolist() == [plain(6)[0][0][:3]]
+    assert found["flows"]["tunnel"].tolist() == ["mpls 16"]
