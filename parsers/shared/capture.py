@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.compute.arrays import deepest_fall
+from multitracer.compute.patience import Patience
 from multitracer.model.errors import InputError
 from multitracer.model.trace import Recording, Skip
 from multitracer.parsers.shared.envelopes import Envelopes, Unwrapped, tunnels_around
@@ -67,6 +68,7 @@ class _Decoding:
         self._left = LeftOut()
         self._datagrams: list[Any] = []
         self._monitor: Monitor | None = None
+        self._hearing = Patience("reading Wi-Fi frames")
 
     def add(self, records: Records) -> None:
         """Decode the records of a piece."""
@@ -114,8 +116,15 @@ class _Decoding:
         from multitracer.parsers.shared import wifi_frames
 
         self._monitor = self._monitor or wifi_frames.Monitor()
-        for record in _wifi_records(records, wifi_frames.Record):
-            self._monitor.add(record)
+        kinds = np.array(records.link_types)[records.interface]
+        rows = np.flatnonzero(np.isin(kinds, list(radiotap.LINK_TYPES))).tolist()
+        for row in self._hearing.told(rows, records.read, records.file_bytes):
+            self._monitor.add(
+                wifi_frames.Record(
+                    int(records.number[row]), int(records.time_ns[row]), int(kinds[row]), records.octets(row),
+                    int(records.original[row] - records.captured[row]),
+                )
+            )  # fmt: skip
 
     def finish(self, kinds: list[int], found: Recording) -> None:
         """Add the tables, the losses and the notes to the recording."""
@@ -187,13 +196,3 @@ def _note_wifi(monitor: Monitor, others_heard: int, found: Recording) -> None:
     if monitor.rows:
         tables = monitor.tables()
         found.tables |= link_frames.joined(found.tables, tables) if "links" in found.tables else tables
-
-
-def _wifi_records(records: Records, record: Callable[..., Any]) -> Iterator[Any]:
-    kinds = np.array(records.link_types)[records.interface]
-    for row in np.flatnonzero(np.isin(kinds, list(radiotap.LINK_TYPES))).tolist():
-        start, size = int(records.offset[row]), int(records.captured[row])
-        yield record(
-            int(records.number[row]), int(records.time_ns[row]), int(kinds[row]),
-            bytes(records.data[start : start + size]), int(records.original[row]) - size,
-        )  # fmt: skip

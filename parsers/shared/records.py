@@ -37,6 +37,11 @@ class Records:
     file_bytes: int = 0
     """The size of the file, 0 if it is none or not known: how many records may follow."""
 
+    @property
+    def read(self) -> int:
+        """How many octets of the file are read with this view."""
+        return self.start + len(self.data)
+
     def octets(self, row: int) -> bytes:
         """What was captured of a record."""
         start = int(self.offset[row])
