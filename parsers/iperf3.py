@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from multitracer.model.errors import InputError
 from multitracer.model.schema import empty
+from multitracer.model.short_texts import quoted
 from multitracer.model.trace import Recording
 from multitracer.parsers.shared.json_values import DamagedError, Value, loaded_elements, value_at
 from multitracer.parsers.shared.lines import SECOND_NS, FieldError, endpoint
@@ -94,11 +95,11 @@ def read(source: Source) -> Recording:
 
 def _recording(source: Source, log: _Log, notes: Sequence[str] = ()) -> Recording:
     if not log.intervals:
-        seen = [*log.errors, *(f"{count} {what}" for what, count in log.counts.items())]
+        seen = [*map(quoted, log.errors), *(f"{count} {what}" for what, count in log.counts.items())]
         seen += [skip.reason for skip in log.state.losses.skips]
         problem = "; ".join(["holds no interval of a TCP test", *seen])
         raise InputError(source.path, problem, hint="Record the test again, or leave it out.")
-    notes = [*(f"iperf3 says: {error}." for error in log.errors), *notes, WHOLE_SECONDS]
+    notes = [*(f"iperf3 says: {quoted(error)}." for error in log.errors), *notes, WHOLE_SECONDS]
     extra: dict[str, Any] = {
         "counts": dict(log.counts), "notes": notes,
         "metadata": {"intervals": log.intervals, "clock_error_s": START_ERROR_S},
@@ -224,7 +225,7 @@ def _interval(log: _Log, interval: dict[str, Any]) -> None:
     for sample in _list(interval.get("streams")):
         log.records += 1
         if protocol != "TCP":
-            log.counts[f"intervals of {str(protocol)[:10]}"] += 1
+            log.counts[f"intervals of {protocol if protocol in ('UDP', 'SCTP') else 'another protocol'}"] += 1
         else:
             _sample(log, sample, sockets.get(_socket(sample), {}), log.start, about)
 
