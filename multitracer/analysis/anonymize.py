@@ -188,7 +188,8 @@ def _table(name: str, table: pd.DataFrame, names: Pseudonyms) -> pd.DataFrame:
 
 
 def _input(entry: Input, names: Pseudonyms) -> Input:
-    recording = replace(entry.recording, metadata={}, tables={})  # they have the input's own words
+    rows = {name: table[[]] for name, table in entry.recording.tables.items()}  # how many, and nothing of them
+    recording = replace(entry.recording, metadata={}, tables=rows)
     return replace(entry, recording=_told(recording, names.text))
 
 

@@ -120,3 +120,10 @@ def test_hosts_have_one_made_up_name_each_in_all_logs(marked: list[Path], tmp_pa
     assert names == {f"host-{number}" for number in range(1, 7)}
     read = pd.read_parquet(out / "tables" / "inputs.parquet")
     assert any("iperf3 says: “...”." in note for notes in read["notes"] for note in json.loads(notes))
+
+
+def test_what_is_whole_is_whole_without_names(tmp_path: Path) -> None:
+    """With --strict no input counts as one in which nothing is analysed."""
+    inputs = [str(EXAMPLES / "rlp-reset" / name) for name in ("snd.pcap", "rlpdump.mobile.txt")]
+    options = ["--anonymize", "--strict", "--summary-only", "-q", "-o", str(tmp_path / "out")]
+    assert cli.run(["analyze", *inputs, *options]) == 0
