@@ -247,7 +247,7 @@ def _sample(
     omitted = sample.get("omitted") is True
     shift = 0.0 if omitted else min(_number(about.get("omit")) or 0.0, _LONGEST_TEST_S)
     counted = [_number(sample.get(name)) for name in ("bytes", "retransmits")]
-    if sample.get("sender", bool(values)) is True:  # versions before 3.7 do not say which end it is
+    if sample.get("sender", bool(values)) is True:  # older versions do not say which end it is
         time_ns = int(begun) * SECOND_NS + round((shift + span[1]) * 1e9)
         numbers = {column: (value or 0.0) * scale for column, (value, scale) in values.items()}
         of_interval = zip(_OF_INTERVAL, (max(0.0, span[1] - span[0]), *counted), strict=True)

@@ -51,7 +51,7 @@ def test_octets_and_resends_of_an_interval_stand_beside_the_state_at_its_end() -
 
 
 def test_a_sender_whose_host_tells_no_state_has_its_octets() -> None:
-    """As on Windows: iperf3 says which end it is, and no window."""
+    """As where the system has no TCP_INFO: iperf3 says which end it is, and no window."""
     test = transfer(1, 3, sends=False)
     for interval in test["intervals"]:
         interval["streams"][0]["sender"] = True
