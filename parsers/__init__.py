@@ -24,6 +24,7 @@ from multitracer.model.errors import (
     UnknownFormatError,
     is_lack_of_memory,
 )
+from multitracer.model.short_texts import quoted
 
 if TYPE_CHECKING:
     from multitracer.model.trace import Recording
@@ -117,7 +118,7 @@ def recognise(source: Source) -> Format:
             return candidate
     raise UnknownFormatError(
         source.path,
-        f"is none of the formats read here (it begins {head[:12].hex(' ')})",
+        f"is none of the formats read here (it begins {quoted(head[:12].hex(' '))})",
         hint="Run `multitracer formats` for the list; leave the file out or convert it.",
     )
 

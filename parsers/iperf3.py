@@ -1,10 +1,10 @@
-"""iperf3's JSON (`-J`, `--json-stream`): the sender's congestion window and round trip, once an interval and stream.
+"""iperf3's JSON (`-J`, `--json-stream`): the sender's window, round trip, octets and resends, per interval and stream.
 
 A sample was taken at its interval's end. Intervals count from the start of the test, whose time stands in whole
 seconds and is taken before the streams connect; those that `-O` omits are counted from there anew. A file may hold
-several tests, as a server writes them. Octets and retransmissions of the intervals are in `metadata["intervals"]`,
-stream by stream: the sums beside them would count them twice. Source: iperf_api.c (iperf_on_connect,
-iperf_print_intermediate) and iperf_tcp.c of iperf 3.
+several tests, as a server writes them. Intervals are read stream by stream: the sums beside them would count them
+twice. A receiver's have octets alone: they are in `metadata["intervals"]`, with the sender's.
+Source: iperf_api.c (iperf_on_connect, iperf_print_intermediate) and iperf_tcp.c of iperf 3.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from multitracer.model.errors import InputError
 from multitracer.model.schema import empty
+from multitracer.model.short_texts import quoted
 from multitracer.model.trace import Recording
 from multitracer.parsers.shared.json_values import DamagedError, Value, loaded_elements, value_at
 from multitracer.parsers.shared.lines import SECOND_NS, FieldError, endpoint
@@ -39,6 +40,7 @@ _COLUMNS = {
     "snd_cwnd": ("cwnd_bytes", 1.0), "rtt": ("srtt_s", 1e-6), "rttvar": ("rttvar_s", 1e-6),
     "snd_wnd": ("snd_wnd_bytes", 1.0),
 }  # fmt: skip
+_OF_INTERVAL = ("interval_s", "interval_bytes", "interval_resends")
 _FIRST_KEYS = (b'"start"', b'"event"', b'"title"', b'"extra_data"', b'"error"')
 # An object without objects in it: what can be read of a document whose end is missing.
 _PIECE = re.compile(rb"\{[^{}]*\}")
@@ -94,11 +96,11 @@ def read(source: Source) -> Recording:
 
 def _recording(source: Source, log: _Log, notes: Sequence[str] = ()) -> Recording:
     if not log.intervals:
-        seen = [*log.errors, *(f"{count} {what}" for what, count in log.counts.items())]
+        seen = [*map(quoted, log.errors), *(f"{count} {what}" for what, count in log.counts.items())]
         seen += [skip.reason for skip in log.state.losses.skips]
         problem = "; ".join(["holds no interval of a TCP test", *seen])
         raise InputError(source.path, problem, hint="Record the test again, or leave it out.")
-    notes = [*(f"iperf3 says: {error}." for error in log.errors), *notes, WHOLE_SECONDS]
+    notes = [*(f"iperf3 says: {quoted(error)}." for error in log.errors), *notes, WHOLE_SECONDS]
     extra: dict[str, Any] = {
         "counts": dict(log.counts), "notes": notes,
         "metadata": {"intervals": log.intervals, "clock_error_s": START_ERROR_S},
@@ -106,8 +108,8 @@ def _recording(source: Source, log: _Log, notes: Sequence[str] = ()) -> Recordin
     if log.state.records:
         recording = log.state.recording("iperf3", source, **extra)
     else:
-        notes.append("It is a receiver's: it holds no state of a sender.")
-        losses = log.state.losses.skips
+        notes.append("It is a receiver's: it holds what came in each interval, and no state of a sender.")
+        losses, extra["counts"] = log.state.losses.skips, {**log.counts, "received intervals": len(log.intervals)}
         recording = Recording(
             "iperf3", {"tcp_state": empty("tcp_state")}, log.records, losses, bytes_read=len(source), **extra
         )
@@ -224,7 +226,7 @@ def _interval(log: _Log, interval: dict[str, Any]) -> None:
     for sample in _list(interval.get("streams")):
         log.records += 1
         if protocol != "TCP":
-            log.counts[f"intervals of {str(protocol)[:10]}"] += 1
+            log.counts[f"intervals of {protocol if protocol in ('UDP', 'SCTP') else 'another protocol'}"] += 1
         else:
             _sample(log, sample, sockets.get(_socket(sample), {}), log.start, about)
 
@@ -244,16 +246,19 @@ def _sample(
         return log.state.losses.add(OUT_OF_RANGE, base)
     omitted = sample.get("omitted") is True
     shift = 0.0 if omitted else min(_number(about.get("omit")) or 0.0, _LONGEST_TEST_S)
-    if values and sample.get("sender") is not False:
+    counted = [_number(sample.get(name)) for name in ("bytes", "retransmits")]
+    if sample.get("sender", bool(values)) is True:  # older versions do not say which end it is
         time_ns = int(begun) * SECOND_NS + round((shift + span[1]) * 1e9)
         numbers = {column: (value or 0.0) * scale for column, (value, scale) in values.items()}
+        of_interval = zip(_OF_INTERVAL, (max(0.0, span[1] - span[0]), *counted), strict=True)
+        numbers |= {column: value for column, value in of_interval if value is not None}
         try:
             log.state.add(base, time_ns, "sample", ends[0], ends[1], **numbers)
         except FieldError:
             return log.state.losses.add(OUT_OF_RANGE, base)
     log.intervals.append(
         {"local": ends[0], "remote": ends[1], "start_s": shift + span[0], "end_s": shift + span[1],
-         "bytes": _number(sample.get("bytes")), "retransmits": _number(sample.get("retransmits"))}
+         "bytes": counted[0], "retransmits": counted[1]}
     )  # fmt: skip
     return None
 

@@ -1,13 +1,15 @@
-"""Pseudonyms instead of addresses, file names and bearers, the same in all results; ports and times stay.
+"""Pseudonyms for addresses, names of files and hosts, and bearers, the same in all results; ports and times stay.
 
-Inputs are renamed before the analysis, so that no sentence names their files. Addresses are replaced after it, because
-packets in a link log are matched by their real addresses: the conclusions are the same with and without. IPv4 addresses
+Inputs, and hosts that a log has by name, are renamed before the analysis, so that no sentence names them; what a
+sentence quotes of an input is left out. Addresses are replaced after it, because packets in a link log are matched by
+their real addresses: the conclusions are the same with and without. IPv4 addresses
 become 240.0.0.1, 240.0.0.2, ... (reserved, RFC 1112 4), IPv6 addresses 2001:db8::1, ... (documentation, RFC 3849).
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -19,6 +21,7 @@ import numpy as np
 from multitracer.compute.arrays import with_columns
 from multitracer.model.analysis import Analysis
 from multitracer.model.options import AnalyzeOptions
+from multitracer.model.short_texts import without_quotations
 from multitracer.model.trace import Input, Recording, Trace
 
 if TYPE_CHECKING:
@@ -92,10 +95,11 @@ def rename_inputs(trace: Trace, options: AnalyzeOptions) -> tuple[Trace, Analyze
     """The trace and the options with inputs called input-1, input-2, ... instead of by their paths."""
     called = {entry.path: f"input-{number}" for number, entry in enumerate(trace.inputs, 1)}
     words = called | {Path(path).name: name for path, name in called.items()}
-    pattern = re.compile("|".join(re.escape(word) for word in sorted(words, key=len, reverse=True) if word))
+    known = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True) if word)
+    pattern = re.compile(rf"(?<![\w-])(?:{known})(?![\w-])")
 
     def text(told: str) -> str:
-        return pattern.sub(lambda found: words[found[0]], told)
+        return without_quotations(pattern.sub(lambda found: words[found[0]], told))
 
     inputs = [replace(entry, path=called[entry.path], recording=_told(entry.recording, text)) for entry in trace.inputs]
     stated = replace(
@@ -103,13 +107,45 @@ def rename_inputs(trace: Trace, options: AnalyzeOptions) -> tuple[Trace, Analyze
         roles={called.get(path, path): role for path, role in options.roles.items()},
         clocks={called.get(path, path): clock for path, clock in options.clocks.items()},
     )
-    return replace(trace, inputs=inputs), stated
+    return replace(trace, inputs=inputs, tables=_with_renamed_hosts(trace.tables)), stated
+
+
+def _with_renamed_hosts(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The tables with hosts called host-1, host-2, ... that logs of TCP's state have by name, as `ss -r` does."""
+    state, names = tables["tcp_state"], dict[str, str]()
+
+    def renamed(end: Any) -> Any:
+        host, colon, port = end.rpartition(":") if isinstance(end, str) else ("", "", "")
+        host = host.strip("[]")
+        if not host or host == "*" or _is_address(host):
+            return end
+        return names.setdefault(host, f"host-{len(names) + 1}") + colon + port
+
+    columns = {}
+    for column in ("local", "remote"):
+        ends = state[column].tolist()
+        given = {end: renamed(end) for end in dict.fromkeys(ends)}
+        columns[column] = np.array([given[end] for end in ends] + [None], dtype=object)[:-1]
+    return tables | {"tcp_state": with_columns(state, **columns)}
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text.partition("%")[0])
+    except ValueError:
+        return False
+    return True
 
 
 def _told(recording: Recording, text: Callable[[str], str]) -> Recording:
     """The recording with what it tells a person changed by `text`."""
     skips = [replace(skip, reason=text(skip.reason)) for skip in recording.skips]
-    return replace(recording, notes=[text(note) for note in recording.notes], skips=skips)
+    if recording.defect is not None:  # its message may quote what was read
+        skips = [replace(skip, reason=skip.reason.partition(": ")[0]) for skip in skips]
+    counts = Counter[str]()
+    for what, count in recording.counts.items():
+        counts[text(what)] += count
+    return replace(recording, notes=[text(note) for note in recording.notes], skips=skips, counts=dict(counts))
 
 
 _TEXTS = {
@@ -152,7 +188,8 @@ def _table(name: str, table: pd.DataFrame, names: Pseudonyms) -> pd.DataFrame:
 
 
 def _input(entry: Input, names: Pseudonyms) -> Input:
-    recording = replace(entry.recording, metadata=names.value(entry.recording.metadata))
+    rows = {name: table[[]] for name, table in entry.recording.tables.items()}  # how many, and nothing of them
+    recording = replace(entry.recording, metadata={}, tables=rows)
     return replace(entry, recording=_told(recording, names.text))
 
 

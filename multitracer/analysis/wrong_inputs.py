@@ -22,7 +22,11 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 USABLE = ("packets", "tcp_state", "frames", "link_events")
 """The tables of which an analysis needs a row: TCP packets, sender state, or a link's log."""
-_NAMES = {"udp": "UDP packets", "quic": "QUIC packets", "icmp": "ICMP packets", "other": "other packets"}
+_NAMES = {
+    "udp": "UDP packets", "quic": "QUIC packets", "icmp": "ICMP packets", "other": "other packets",
+    "received intervals": "intervals of what an iperf3 receiver got, without windows, round trips and resends",
+}  # fmt: skip
+_SENDER_S_LOG = "Give the log of the end that sent, which has those (iperf3 -J there), or a capture."
 _COMPARE = "If they are two experiments, compare them: multitracer analyze --compare"
 _REASONS_SAID = 3
 _SHOWN = {
@@ -40,7 +44,9 @@ def check_usable(trace: Trace) -> None:
     raise NoUsableInputError(
         ", ".join(paths[:3]) + (" ..." if len(paths) > 3 else ""),
         f"holds no TCP packet, sender state or link log, only {seen}{_lost(trace)}",
-        hint="Only TCP, and the link that carried it, are analysed: give a capture or a log of a TCP transfer.",
+        hint=_SENDER_S_LOG
+        if any("received intervals" in entry.recording.counts for entry in trace.inputs)
+        else "Only TCP, and the link that carried it, are analysed: give a capture or a log of a TCP transfer.",
     )
 
 

@@ -131,7 +131,9 @@ def _kept(task: Task, failure: Failure | None, *, told: bool) -> Kept:
         message = failure.message if failure else f"{task.path}: its result in {task.output} was removed meanwhile"
         if not quiet():
             say(message)
-        error = message.splitlines()[0].replace(task.path, task.shown)
+        error = message.splitlines()[0]
+        if task.options["anonymize"]:  # the message names files, and may quote them
+            error = f"{task.shown}: cannot be analysed" + (f" (exit status {failure.status})" if failure else "")
         return kept_experiments.Kept(comparison.failed(task.name, task.shown, error).row, skipped={task.shown: 1})
     for line in () if quiet() else kept.said:
         say(line)

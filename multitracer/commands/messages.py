@@ -77,7 +77,7 @@ class Progress:
         self._shown = shown and sys.stderr.isatty()
         self._lock = threading.Lock()
         self._state = ("", 0.0)
-        self._compiling = ""
+        self._compiling = self._waiting = ""
         self._bar: Bar | None = None
         self._timer = threading.Timer(PATIENCE_S, self._start)
         self._timer.daemon = True
@@ -94,10 +94,18 @@ class Progress:
             self._compiling = progress
             self._update()
 
+    def waiting(self, progress: str) -> None:
+        """Show how far a long part of the step is instead of the step; "" ends that."""
+        with self._lock:
+            self._waiting = progress
+            self._update()
+
     def __enter__(self) -> Progress:
         from multitracer.compute.kernels import on_compiling
+        from multitracer.compute.patience import on_waiting
 
         on_compiling.append(self.compiling)
+        on_waiting.append(self.waiting)
         if self._shown:
             self._timer.start()
         return self
@@ -106,8 +114,10 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         from multitracer.compute.kernels import on_compiling, refusal_to_say
+        from multitracer.compute.patience import on_waiting
 
         on_compiling.remove(self.compiling)
+        on_waiting.remove(self.waiting)
         self._timer.cancel()
         with self._lock:
             self._shown = False
@@ -132,4 +142,5 @@ class Progress:
     def _update(self) -> None:
         if self._bar:
             step, fraction = self._state
-            self._bar.update(self._bar.task_ids[0], description=self._compiling or step, completed=fraction)
+            told = self._compiling or self._waiting or step
+            self._bar.update(self._bar.task_ids[0], description=told, completed=fraction)

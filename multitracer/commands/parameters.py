@@ -211,7 +211,10 @@ _INPUT_OPTIONS = (
         "--connection", "connections", type=Whole(), multiple=True, metavar="ID",
         help="Keep this connection only (repeatable).",
     ),
-    click.option("--anonymize", is_flag=True, help="Replace addresses, file names and bearers, the same everywhere."),
+    click.option(
+        "--anonymize", is_flag=True,
+        help="Replace addresses, names of files and hosts, and bearers, the same everywhere.",
+    ),
     unpacked_option,
 )  # fmt: skip
 

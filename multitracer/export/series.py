@@ -26,6 +26,8 @@ TCP_SERIES = (
     "TcpSnd-data", "TcpSnd-ack", "TcpSnd-cwnd", "TcpSnd-srtt", "TcpSnd-vrtt", "TcpSnd-sstrsh",
     "TcpRcv-data", "TcpRcv-ack",
 )  # fmt: skip
+HOST_SERIES = ("TcpSnd-throughput", "TcpSnd-resends")
+"""What the sender's host counted in each interval, at its end: bit/s handed to TCP, and segments sent again."""
 RLP_SERIES = (
     "RlpSnd-data", "RlpSnd-ack", "RlpSnd-data-rexmt", "RlpSnd-poll-snd", "RlpSnd-rpoll-rcv", "RlpSnd-rst",
     "RlpSnd-srej-rcv", "RlpSnd-xoff", "RlpSnd-xon",
@@ -172,7 +174,19 @@ def _sender_state(state: pd.DataFrame, mss: float | None) -> dict[str, tuple[Arr
             best = np.bincount(inputs[known].astype(np.int64) + 1).argmax() - 1
             known &= inputs == best
             made[name] = _changes(times[known], values[known])
-    return made
+    return made | _of_intervals(state)
+
+
+def _of_intervals(state: pd.DataFrame) -> dict[str, tuple[Array, Array]]:
+    """Throughput and resends of the intervals of the log that counted most of them."""
+    lasted = state["interval_s"].to_numpy()
+    inputs = state["input"].to_numpy()
+    counted = lasted > 0
+    if counted.any():
+        counted &= inputs == np.bincount(inputs[counted]).argmax()
+    times, octets, resends = _arrays(state[counted], "time_ns", "interval_bytes", "interval_resends")
+    made = zip(HOST_SERIES, (octets * 8 / lasted[counted], resends), strict=True)
+    return {name: (times[known], values[known]) for name, values in made if (known := np.isfinite(values)).any()}
 
 
 def _changes(times: Array, values: Array) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from multitracer.export.series import Array, file_name
+from multitracer.export.series import HOST_SERIES, Array, file_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,10 +26,12 @@ _IN_SECONDS = ("TcpSnd-srtt", "TcpSnd-vrtt")
 def write(
     named: Mapping[str, pd.DataFrame], directory: Path, connection: int = 0, frame_bytes: float = 1
 ) -> list[Path]:
-    """Write each series to a file of its name; `frame_bytes` is the user octets of a full link frame."""
+    """Write each series of bytes to a file of its name; `frame_bytes` is the user octets of a full link frame."""
     directory.mkdir(parents=True, exist_ok=True)
     written = []
     for name, frame in named.items():
+        if name in HOST_SERIES:
+            continue
         path = directory / file_name(name, connection)
         path.write_text(text(name, scaled(name, frame, named, frame_bytes)), encoding="utf-8")
         written.append(path)

@@ -31,23 +31,20 @@ MARKS = {name: 1 << bit for bit, name in enumerate(_MARKS)}
 
 FRAME_TYPES = (
     # RLP, 24.022 5.2: information frames with their supervisory part, S frames, U frames.
-    "I RR", "I RNR", "I REJ", "I SREJ",
-    "RR", "RNR", "REJ", "SREJ",
+    "I RR", "I RNR", "I REJ", "I SREJ", "RR", "RNR", "REJ", "SREJ",
     "SABM", "UA", "DISC", "DM", "NULL", "UI", "XID", "TEST", "REMAP",
     # RLC, 25.322 9.2, 36.322 6.2, 38.322 6.2; SUFI-only pieces are logged as their own records.
     "AMD", "UMD", "TMD", "STATUS", "MRW", "MRW_ACK", "RESET", "RESET_ACK",
     # 802.11, 9.3: data frames, and what acknowledges one of them or several.
     "DATA", "ACK", "BA",
-    # An RLC PDU whose type is not in the log.
-    "PDU",
+    "PDU",  # of RLC, and its type is not in the log
     "BAD",  # its check failed: an erasure
 )  # fmt: skip
 
 LINK_EVENTS = ("reset", "reset-done", "release", "xoff", "xon", "drop", "lost-context")
 TRIGGERS = ("timeout", "fast", "recovery", "probe", "unknown")
-FATES = tuple(vocabulary.FATES)
 SPURIOUS, VERDICTS = ("yes", "no", "unknown"), ("confirmed", "likely", "undecided")
-CAUSES = tuple(vocabulary.CAUSES)
+FATES, CAUSES = tuple(vocabulary.FATES), tuple(vocabulary.CAUSES)
 MATCHES = ("payload", "bytes", "time")
 
 
@@ -240,6 +237,9 @@ SCHEMA: dict[str, Table] = {
                 C("sndbuf_limited_s", "float64", "of it, with the send buffer full", "s", null=np.nan),
                 C("ca_state", "float64", "0 Open 1 Disorder 2 CWR 3 Recovery 4 Loss", null=np.nan),
                 C("resent_by", "float64", "what made it resend: 0 its timer 1 a loss probe 2 acknowledgements", null=np.nan),
+                C("interval_s", "float64", "length of the interval that ends with the sample", "s", null=np.nan),
+                C("interval_bytes", "float64", "octets that the application handed to TCP in it", "bytes", null=np.nan),
+                C("interval_resends", "float64", "segments that TCP sent again in it", null=np.nan),
             ),
         ),
         Table(

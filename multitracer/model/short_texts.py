@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from reprlib import Repr
@@ -9,6 +10,8 @@ from typing import Any
 
 MOST_NAMES = 5
 _LONGEST_NAME = 60
+
+_PLAIN_MARKS = str.maketrans("“”", "''")
 
 _SHORT = Repr()
 _SHORT.maxlevel, _SHORT.maxdict, _SHORT.maxlist, _SHORT.maxstring, _SHORT.maxother = 3, 40, 2, 300, 60
@@ -37,6 +40,16 @@ def named(paths: Sequence[str]) -> str:
 
 def _short_name(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
+
+
+def quoted(text: str) -> str:
+    """What an input itself says, for a sentence about the input: in marks that no other text has."""
+    return f"“{' '.join(text.translate(_PLAIN_MARKS).split())}”"
+
+
+def without_quotations(text: str) -> str:
+    """The sentence without what `quoted` put into it."""
+    return re.sub("“[^”]*”", "“...”", text)
 
 
 def encodable(text: str) -> str:

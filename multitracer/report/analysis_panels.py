@@ -35,7 +35,7 @@ def build(
     data = {**shown.sources, **link.sources}
     if lanes:
         _causes_and_findings(analysis, panels)
-    for add in (_sequence, _sender_state, _delay, _frames, _goodput):
+    for add in (_sequence, _sender_state, _delay, _frames, _goodput, _resends_counted):
         add(analysis, panels, data)
     _bands(analysis, panels)
     panels.figures.insert(0, range_figure(panels))
@@ -270,6 +270,9 @@ def _goodput(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
     line = made.step("x", "y", source=source, mode="after", color=colours.BLUE, line_width=1.5,
                      legend_label="acknowledged for the first time")  # fmt: skip
     add_tooltip(made, [line], [("goodput", "@y{0,0.0} kbit/s"), ("from", "@x{0.000} s")])
+    if "handed" in data:
+        handed = _step(made, panels, data, "handed", "handed to TCP, as the host counts", colours.ORANGE, "dashed")
+        add_tooltip(made, [handed], [("handed to TCP", "@y{0,0.0} kbit/s"), ("from", "@x{0.000} s")])
     rate = link_rate(analysis)
     if rate is not None:
         level = Span(
@@ -278,6 +281,16 @@ def _goodput(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
         made.add_layout(level)
         _rate_label(made, rate)
     made.xaxis.axis_label = "seconds since the start of the trace"
+    place_legend(made)
+
+
+def _resends_counted(_: Analysis, panels: Panels, data: dict[str, Any]) -> None:
+    """How many segments the sender's host says it sent again in each interval, where it counts them."""
+    if "resends" not in data:
+        return
+    made = add_figure(panels, "Resends that the sender's host counted", "segments in an interval", 140, tag="resends")
+    line = _step(made, panels, data, "resends", "sent again", colours.RED, "solid")
+    add_tooltip(made, [line], [("sent again", "@y{0,0}"), ("from", "@x{0.000} s")])
     place_legend(made)
 
 

@@ -53,6 +53,7 @@ def connection(analysis: Analysis, number: int, sender: int | None = None, share
         | _acknowledgements(end)
         | _sacks(end)
         | _state(end)
+        | _intervals(end)
         | _outstanding(end)
         | _delays(end)
         | _goodput(end)
@@ -153,6 +154,22 @@ def _state(end: _End) -> dict[str, Source]:
         known = np.isfinite(value) & (value > 0)
         if known.any():
             found[name] = {"x": end.elapsed(own["time_ns"])[known], "y": value[known]}
+    return found
+
+
+def _intervals(end: _End) -> dict[str, Source]:
+    """What the sender's host counted in each interval: the octets handed to TCP, in kbit/s, and segments sent again."""
+    logged = end.tables.tcp_state[end.number]
+    own = logged.where((logged["sender"] == end.sender) & (logged["interval_s"] > 0))
+    own = own.where(own["input"] == own["input"][:1])  # of several logs of one sender the first
+    own = own.where(np.argsort(own["time_ns"], kind="stable"))
+    stop, lasted = end.elapsed(own["time_ns"]), own["interval_s"]
+    found = {}
+    for name, value in (("handed", own["interval_bytes"] * 8e-3 / lasted), ("resends", own["interval_resends"])):
+        known = np.isfinite(value)
+        if known.any():
+            start = stop[known] - (lasted[known] * 1e9).astype(np.int64)
+            found[name] = {"x": np.append(start, stop[known][-1]), "y": np.append(value[known], value[known][-1])}
     return found
 
 

@@ -19,8 +19,8 @@ Source: TypeAlias = dict[str, Any]
 MOST_RECORDS = 30_000_000
 """Of a connection, or of the link; with more its series are thinned to this, and other connections left out."""
 KINDS = {
-    **dict.fromkeys(("window", "acks", "cwnd", "ssthresh", "srtt", "rto", "outstanding", "goodput", "frames_acked"),
-                    "line"),
+    **dict.fromkeys(("window", "acks", "cwnd", "ssthresh", "srtt", "rto", "outstanding", "goodput", "frames_acked",
+                     "handed", "resends"), "line"),
     **dict.fromkeys(("segments", "sacks"), "beam"),
     **dict.fromkeys(("rtt", "queue", "frames_new"), "cloud"),
     **dict.fromkeys(("again_no", "again_yes", "again_unknown", "frames_again", "frames_missing", "frames_polls"),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.compute.arrays import deepest_fall
+from multitracer.compute.patience import Patience
 from multitracer.model.errors import InputError
 from multitracer.model.trace import Recording, Skip
 from multitracer.parsers.shared.envelopes import Envelopes, Unwrapped, tunnels_around
@@ -69,6 +70,7 @@ class _Decoding:
         self._monitor: Monitor | None = None
         self._unheard: list[int] = []
         """Records of a Wi-Fi link type with frames of another link layer."""
+        self._hearing = Patience("reading Wi-Fi frames")
 
     def add(self, records: Records) -> None:
         """Decode the records of a piece."""
@@ -116,11 +118,17 @@ class _Decoding:
         from multitracer.parsers.shared import wifi_frames
 
         self._monitor = self._monitor or wifi_frames.Monitor()
-        for record in _wifi_records(records, wifi_frames.Record):
-            if radiotap.wraps_other(record.octets, record.link_type):
-                self._unheard.append(record.number)
-            else:
-                self._monitor.add(record)
+        kinds = np.array(records.link_types)[records.interface]
+        rows = np.flatnonzero(np.isin(kinds, list(radiotap.LINK_TYPES))).tolist()
+        for row in self._hearing.told(rows, records.read, records.file_bytes):
+            octets, kind = records.octets(row), int(kinds[row])
+            if radiotap.wraps_other(octets, kind):
+                self._unheard.append(int(records.number[row]))
+                continue
+            cut = int(records.original[row] - records.captured[row])
+            self._monitor.add(
+                wifi_frames.Record(int(records.number[row]), int(records.time_ns[row]), kind, octets, cut)
+            )
 
     def finish(self, kinds: list[int], found: Recording) -> None:
         """Add the tables, the losses and the notes to the recording."""
@@ -194,13 +202,3 @@ def _note_wifi(monitor: Monitor, others_heard: int, found: Recording) -> None:
     if monitor.rows:
         tables = monitor.tables()
         found.tables |= link_frames.joined(found.tables, tables) if "links" in found.tables else tables
-
-
-def _wifi_records(records: Records, record: Callable[..., Any]) -> Iterator[Any]:
-    kinds = np.array(records.link_types)[records.interface]
-    for row in np.flatnonzero(np.isin(kinds, list(radiotap.LINK_TYPES))).tolist():
-        start, size = int(records.offset[row]), int(records.captured[row])
-        yield record(
-            int(records.number[row]), int(records.time_ns[row]), int(kinds[row]),
-            bytes(records.data[start : start + size]), int(records.original[row]) - size,
-        )  # fmt: skip

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from multitracer.compute.kernels import octets
-from multitracer.compute.patience import told
+from multitracer.compute.patience import Patience
 from multitracer.parsers.shared.lines import Losses
 from multitracer.wire import layers, reassembly, tcpip, tunnels
 from multitracer.wire.flows import Flows
@@ -70,6 +70,7 @@ class Envelopes:
         self._decoder = tunnels.TunnelDecoder()
         self._levels = [_Level() for _ in range(_MOST_FRAGMENTED)]
         self._labels: dict[object, int] = {None: 0}
+        self._patience = Patience("opening envelopes")
 
     def open(self, records: Records, status: Any) -> Unwrapped | None:
         """The IP packets in a piece's records; notes in `status` what became of each record, as far as it is known."""
@@ -101,7 +102,7 @@ class Envelopes:
     def _inside(self, records: Records, rows: list[int]) -> list[Inner]:
         """The innermost IP packets of records; counts the envelopes that cannot be opened."""
         found: list[Inner] = []
-        for row in told(rows, "opening envelopes"):
+        for row in self._patience.told(rows, records.read, records.file_bytes):
             missing = int(records.original[row] - records.captured[row])
             place = int(records.interface[row]), records.direction(row)
             packets = self._decoder.packets(

@@ -67,7 +67,7 @@ def seconds(nanoseconds_: int) -> str:
 
 def endpoint(address: str, port: str | int) -> str:
     """A socket's end as `ip:port`, or `[ip]:port` for IPv6; an IPv4 address mapped into IPv6 becomes IPv4."""
-    bare = address.strip("[]").partition("%")[0]
+    bare = address.partition("%")[0].strip("[]")  # ss: [fe80::1]%eth0, others: [fe80::1%eth0]
     if bare[:7].lower() == _MAPPED and "." in bare:
         bare = bare[7:]
     return f"[{bare}]:{port}" if ":" in bare else f"{bare}:{port}"

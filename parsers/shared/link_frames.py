@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from multitracer.compute.patience import Patience
 from multitracer.model.schema import build
 from multitracer.parsers import rlpdump
 from multitracer.parsers.shared import rlc_in_capture
@@ -25,14 +26,15 @@ def read_linkframes(datagrams: Sequence[Datagram]) -> tuple[dict[str, pd.DataFra
     """Tables links and frames of all link frames found, and what had to be skipped."""
     ours = [datagram for datagram in datagrams if gsmtap.PORT in datagram[3:5]]
     others = [datagram for datagram in datagrams if gsmtap.PORT not in datagram[3:5]]
-    found = [read(part) for read, part in ((_rlp, ours), (rlc_in_capture.read, others)) if part]
+    both = ((_rlp, ours), (rlc_in_capture.read, others))
+    found = [read(Patience("reading link frames").told(part)) for read, part in both if part]
     if len(found) == 1:
         return found[0]
     (first, skips), (second, more) = found
     return joined(first, second), [*skips, *more]
 
 
-def _rlp(datagrams: Sequence[Datagram]) -> tuple[dict[str, pd.DataFrame], list[Skip]]:
+def _rlp(datagrams: Iterable[Datagram]) -> tuple[dict[str, pd.DataFrame], list[Skip]]:
     """RLP frames, one link per timeslot, carrier and direction; other GSMTAP types are counted.
 
     A monitor on the air interface receives both directions: frames count as logged by their sender, and

@@ -61,10 +61,9 @@ class Packets:
     @staticmethod
     def _expected(count: int, records: Records) -> int:
         """How many packets the file may hold, by how many are in the part that was read; twice as many if unknown."""
-        read = records.start + len(records.data)
-        if read >= records.file_bytes:
+        if records.read >= records.file_bytes:
             return 2 * count
-        return max(2 * count, min(count * records.file_bytes // read + _SPARE, count + _MOST_AHEAD))
+        return max(2 * count, min(count * records.file_bytes // records.read + _SPARE, count + _MOST_AHEAD))
 
     def _enlarge(self, size: int) -> None:
         """Give all columns room for `size` packets; what is never written of them takes no memory."""

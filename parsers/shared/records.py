@@ -42,6 +42,11 @@ class Records:
     direction_at: Callable[[Any, int], int] | None = None
     """By octets in view, and where a record's begin: which way the file says that it went, if it says so."""
 
+    @property
+    def read(self) -> int:
+        """How many octets of the file are read with this view."""
+        return self.start + len(self.data)
+
     def octets(self, row: int) -> bytes:
         """What was captured of a record."""
         start = int(self.offset[row])

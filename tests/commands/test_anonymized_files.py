@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet
 import pytest
+from marked_inputs import MARKER, inputs
 from repository import EXAMPLES
 
 from multitracer import cli
@@ -76,3 +77,53 @@ def test_no_file_holds_a_name(arguments: list[str], hideout: Path, tmp_path: Pat
     document = json.loads(summary.read_text())
     assert [entry["path"] for entry in document["inputs"]] == [f"input-{number}" for number in range(1, 6)]
     assert {link["bearer"] for link in document["links"]} == {"bearer-1"}
+
+
+FIRST_OCTETS = MARKER.encode()[:6].hex(" ").encode()
+"""How a message shows what an unknown file begins with."""
+
+
+@pytest.fixture(scope="module")
+def marked(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A recording of each format with a marker in each of its texts, in a folder of that name."""
+    folder = tmp_path_factory.mktemp("b") / MARKER
+    folder.mkdir()
+    for name, data in inputs().items():
+        (folder / name).write_bytes(data)
+    return sorted(folder.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [[], ["--compare"]], ids=["one", "compared"])
+def test_no_text_of_any_input_is_in_a_file(arguments: list[str], marked: list[Path], tmp_path: Path) -> None:
+    """Names of hosts, files, interfaces and processes, comments, titles, messages, payload; alone and all together."""
+    given = [marked[0].parent, *marked] if arguments else [marked[0].parent]
+    exports = ["--export", "csv", "--export", "xplot", "--export", "xgraph"]
+    out = tmp_path / "out"
+    assert cli.run(["analyze", *arguments, *map(str, given), "-o", str(out), "--anonymize", "-q", *exports]) == 0
+    written = [path for path in out.rglob("*") if path.is_file()]
+    assert len(written) > (100 if arguments else 20)
+    for path in written:
+        for one in octets(path):
+            found = [secret for secret in (MARKER.encode(), FIRST_OCTETS) if secret.lower() in one.lower()]
+            assert not found, path
+        assert MARKER.lower() not in str(path.relative_to(out)).lower()
+
+
+def test_hosts_have_one_made_up_name_each_in_all_logs(marked: list[Path], tmp_path: Path) -> None:
+    """What one log calls like another has the same name; addresses stay addresses."""
+    out = tmp_path / "out"
+    assert cli.run(["analyze", str(marked[0].parent), "-o", str(out), "--anonymize", "-q", "--no-report"]) == 0
+    state = pd.read_parquet(out / "tables" / "tcp_state.parquet")
+    local, remote = (set(state[name].dropna().str.rpartition(":")[0]) for name in ("local", "remote"))
+    names = {one for one in local | remote if not re.match(r"240\.|\[2001:db8:", one)}
+    assert names == {f"host-{number}" for number in range(1, 7)}
+    read = pd.read_parquet(out / "tables" / "inputs.parquet")
+    assert any("iperf3 says: “...”." in note for notes in read["notes"] for note in json.loads(notes))
+
+
+def test_what_is_whole_is_whole_without_names(tmp_path: Path) -> None:
+    """With --strict no input counts as one in which nothing is analysed."""
+    inputs = [str(EXAMPLES / "rlp-reset" / name) for name in ("snd.pcap", "rlpdump.mobile.txt")]
+    options = ["--anonymize", "--strict", "--summary-only", "-q", "-o", str(tmp_path / "out")]
+    assert cli.run(["analyze", *inputs, *options]) == 0

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from multitracer.commands import messages
-from multitracer.compute import kernel_cache, kernels
+from multitracer.compute import kernel_cache, kernels, patience
 
 
 class Screen(io.StringIO):
@@ -66,6 +66,25 @@ def test_compiling_is_shown_in_the_progress_bar(monkeypatch: pytest.MonkeyPatch)
         wait_for(screen, "measuring")
     assert "measuring" in screen.getvalue()
     assert kernels.on_compiling == [kernels.say_once]
+
+
+def test_how_far_a_long_part_of_a_step_is_stands_in_the_place_of_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until it ends; a kernel that is compiled meanwhile is shown before it."""
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(messages, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(patience, "MANY", 2)
+    monkeypatch.setenv("TERM", "xterm")
+    with messages.Progress(shown=True) as progress:
+        progress("reading", 0.5)
+        rows = patience.Patience("opening envelopes").told([1, 2, 3])
+        next(rows)
+        wait_for(screen, "opening envelopes: 0 records, which takes longer")
+        assert "which takes longer" in screen.getvalue()
+        assert list(rows) == [2, 3]
+        wait_for(screen, "reading")
+    assert "reading" in screen.getvalue()
+    assert patience.on_waiting == [patience.say_once]
 
 
 def test_a_short_step_shows_no_progress_bar(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multitracer.export.series import RLC_SERIES, RLP_SERIES, TCP_SERIES, View, series, write
+from multitracer.export.series import HOST_SERIES, RLC_SERIES, RLP_SERIES, TCP_SERIES, View, series, write
 from multitracer.model.schema import ACK, MARKS, build
 
 ORIGIN = 1_700_000_000_000_000_000
@@ -109,6 +109,17 @@ def test_windows_are_in_bytes_and_at_their_changes() -> None:
     assert points(made["TcpSnd-sstrsh"]) == [(3, 5 * 1448)]
     assert points(made["TcpSnd-srtt"]) == [(2, 0.5), (4, 0.25)]
     assert "TcpSnd-vrtt" not in made
+
+
+def test_what_a_host_counted_in_intervals_stands_at_their_ends() -> None:
+    """Throughput in bit/s and segments sent again, each interval's own, of the log that has most of them."""
+    log = state([1, 2, 4], interval_s=[1, 1, 2], interval_bytes=[1000, 1000, 500], interval_resends=[0, nan, 2])
+    other = state([1], source=1, interval_s=[1.0], interval_bytes=[7.0], interval_resends=[7.0])
+    tables = {"tcp_state": pd.concat([log, other], ignore_index=True)}
+    made = series(tables, 0, View(0), ORIGIN)
+    assert set(made) == set(HOST_SERIES)
+    assert points(made["TcpSnd-throughput"]) == [(1, 8000), (2, 8000), (4, 2000)]
+    assert points(made["TcpSnd-resends"]) == [(1, 0), (4, 2)]
 
 
 def test_the_segment_size_of_a_log_is_used() -> None:

@@ -36,3 +36,9 @@ def test_a_full_frame_is_the_largest() -> None:
     assert xgraph.frame_bytes(frames, 0) == 24
     assert xgraph.frame_bytes(frames, 7) == 1
     assert xgraph.frame_bytes(frames, None) == 1
+
+
+def test_what_is_no_number_of_bytes_has_no_file(tmp_path: Path) -> None:
+    """A rate and a count do not go on an axis of bytes."""
+    named = {name: frame((1, 8000)) for name in ("TcpSnd-cwnd", "TcpSnd-throughput", "TcpSnd-resends")}
+    assert xgraph.write(named, tmp_path) == [tmp_path / "TcpSnd-cwnd"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isnan
+from pathlib import Path
 from typing import Any
 
 import pytest
 from iperf3_output import SECOND, document, stream, transfer
 
+from multitracer import cli
 from multitracer.model.errors import InputError
 from multitracer.model.trace import Recording
 from multitracer.parsers import iperf3, recognise
@@ -37,6 +39,29 @@ def test_a_sample_is_the_sender_s_state_at_its_interval_s_end(written: Callable[
     assert recording.metadata["clock_error_s"] == 1
 
 
+def test_octets_and_resends_of_an_interval_stand_beside_the_state_at_its_end() -> None:
+    """Of each stream its own; what the host does not count is unknown, not zero."""
+    test = transfer()
+    del test["intervals"][7]["streams"][1]["retransmits"]
+    table = read(document(test)).tables["tcp_state"]
+    assert table["interval_s"].tolist() == [1.0] * 16
+    assert table["interval_bytes"].tolist() == [125_000] * 16
+    assert table["interval_resends"].tolist()[:4] == [0, 0, 1, 1]
+    assert table["interval_resends"].isna().tolist() == [False] * 15 + [True]
+
+
+def test_a_sender_whose_host_tells_no_state_has_its_octets() -> None:
+    """As where the system has no TCP_INFO: iperf3 says which end it is, and no window."""
+    test = transfer(1, 3, sends=False)
+    for interval in test["intervals"]:
+        interval["streams"][0]["sender"] = True
+    recording = read(document(test))
+    table = recording.tables["tcp_state"]
+    assert table["interval_bytes"].tolist() == [125_000] * 3
+    assert table[["cwnd_bytes", "srtt_s", "interval_resends"]].isna().all(axis=None)
+    assert not [note for note in recording.notes if "receiver" in note]
+
+
 def test_intervals_that_are_omitted_come_before_those_that_count_anew() -> None:
     """With -O the seconds begin again at 0 after the omitted ones."""
     test = transfer(1, 3)
@@ -61,6 +86,19 @@ def test_a_receiver_s_log_has_throughput_and_no_sender_s_state() -> None:
     assert (recording.records, len(recording.tables["tcp_state"])) == (4, 0)
     assert len(recording.metadata["intervals"]) == 4
     assert "receiver" in recording.notes[-1]
+    assert recording.counts == {"received intervals": 4}
+
+
+def test_a_receiver_s_log_alone_is_refused_with_what_it_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """How many intervals, what is not in them, and whose log has it; a result is not written."""
+    log = tmp_path / "server.json"
+    log.write_bytes(document(transfer(1, 4, sends=False)))
+    assert cli.run(["analyze", str(log), "-o", str(tmp_path / "out")]) == 3
+    said = capsys.readouterr().err
+    assert "only 4 intervals of what an iperf3 receiver got, without windows, round trips and resends" in said
+    assert "Give the log of the end that sent" in said
 
 
 def test_a_reversed_test_has_the_server_s_samples() -> None:

@@ -14,12 +14,14 @@ from types import ModuleType
 
 import pandas as pd
 import pytest
+from envelopes import framed, outer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packets import ethernet, ipv4, ipv6, tcp
 from pcapng_blocks import block, interface, packet, section
+from wifi_monitor import data, llc, radiotap
 
-from multitracer.compute import kernels, threads
+from multitracer.compute import kernels, patience, threads
 from multitracer.model.errors import InputError
 from multitracer.model.trace import Recording
 from multitracer.parsers import erf, pcap, pcapng, snoop
@@ -136,6 +138,32 @@ def test_who_takes_no_more_pieces_leaves_no_thread_behind() -> None:
     assert len(next(pieces).offset) > 0
     pieces.close()  # type: ignore[attr-defined]
     assert threading.active_count() == before
+
+
+RARE = {
+    "opening envelopes": (ETHERNET, framed(outer(4, ipv4(tcp(b"abc"))))),
+    "reading Wi-Fi frames": (127, radiotap(data(llc(ipv4(tcp(b"abc"))), 1))),
+}
+
+
+@pytest.mark.parametrize("doing", RARE)
+def test_many_rare_packets_are_counted_over_all_views(doing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That they take longer is said at the beginning, and how far they are in each view, though none has many."""
+    said: list[str] = []
+    monkeypatch.setattr(patience, "MANY", 50)
+    monkeypatch.setattr(patience, "on_waiting", [said.append])
+    link_type, packet = RARE[doing]
+    record = struct.pack("<IIII", 1_700_000_000, 0, len(packet), len(packet)) + packet
+    written = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, link_type) + 60 * record
+    read(pcap, written, 10 * len(record), len(written))
+    told = [text for text in said if text.startswith(doing)]
+    assert told[0].startswith(f"{doing}: 0 of about 5") or told[0].startswith(f"{doing}: 0 of about 6")
+    assert len(told) > 5
+    assert told[-1].endswith("of about 60 records, which takes longer")
+    assert said[-1] == ""
+    said.clear()
+    read(pcap, written[: 24 + 20 * len(record)], 10 * len(record), 24 + 20 * len(record))
+    assert said == []
 
 
 def renumbered(recording: Recording) -> dict[str, pd.DataFrame]:

@@ -5,7 +5,7 @@ const LANE = 26; // pixels of a lane of findings
 const TIGHT_LANE = 16; // of one where room is short: its text still fits
 const AT_ONCE = 3; // panels that are unfolded at once, as far as lower lanes make room for them
 // All panels; where room is short, those that come first stay unfolded.
-const NAMES = ["time", "sequence", "frames", "windows", "delays", "goodput"];
+const NAMES = ["time", "sequence", "frames", "windows", "delays", "goodput", "resends"];
 const WEIGHTS = { time: 0, sequence: 2.5, frames: 1.4 };
 
 /** How much of the room a panel gets beside the others; the one with the findings just what its lanes need. */
