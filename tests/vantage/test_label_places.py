@@ -157,3 +157,20 @@ def test_flows_that_no_number_tells_apart_are_said_to_be(tmp_path: Path) -> None
     summary = multitracer.analyze(write(tmp_path / "alike.pcapng", in_time(*made))).summary()
     assert len(summary["connections"]) == 80
     assert any("80 flows of the same addresses and ports" in note for note in summary["inputs"][0]["notes"])
+
+
+def test_subscribers_with_one_address_are_two_behind_a_translation_too(tmp_path: Path) -> None:
+    """A gateway's file has each in two tunnels and, translated, outside: two connections, each seen at both places."""
+    ones = [transfer(20, lost=(5,), isn=(1_000_000_000 * n, 3_000_000_000 + 9_999_999 * n)) for n in (1, 2)]
+    inside = [tunnelled(later(one, 700 * n), 0, teid=0) for n, one in enumerate(ones)]
+    inside = [[replace(p, teid=1 + 2 * n + p.way) for p in one] for n, one in enumerate(inside)]
+    outside = [
+        [
+            replace(p, at_us=p.at_us + 700 * n + 200 + 90 * (1 - 2 * p.way), ip_id=0, hosts=("192.0.2.7", "10.0.0.2"))
+            for p in later(one, 0, ports=(4000 + n, 80))
+        ]
+        for n, one in enumerate(ones)
+    ]
+    path = write(tmp_path / "gateway.pcapng", in_time(*inside, *outside))
+    assert totals(path) == 2 * totals(write(tmp_path / "plain.pcapng", transfer(20, lost=(5,))))
+    assert multitracer.analyze(path).tables["segments"]["point"].nunique() == 2
