@@ -11,6 +11,7 @@ import numpy.typing as npt
 from multitracer.compute.arrays import with_columns
 from multitracer.vantage.label_places import Placed
 from multitracer.vantage.renumbering import Rewritten, find_rewritten
+from multitracer.vantage.translated_copies import find_translated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +27,7 @@ def join_rewritten(placed: Placed) -> Placed:
     tables, packets = placed.tables, placed.tables["packets"]
     place = packets["interface"].to_numpy() if placed.place is None else placed.place
     found = find_rewritten(packets, tables["syn_options"], tables["flows"], place)
+    found += find_translated(packets, tables["flows"], place, found)
     if not found:
         return placed
     made, names = _place_of_each(found, packets, place, dict(placed.names))
@@ -33,7 +35,8 @@ def join_rewritten(placed: Placed) -> Placed:
     sack = _shifted_blocks(tables["sack_blocks"], packets)
     texts = dict(placed.notes)
     for number, count in _counts(found, packets).items():
-        text = f"{count} connections were seen before and after address translation or new sequence numbers."
+        were = "connection was" if count == 1 else "connections were"
+        text = f"{count} {were} seen before and after address translation or new sequence numbers."
         texts[number] = f"{texts[number]} {text}" if number in texts else text
     tables = {**tables, "packets": packets, "sack_blocks": sack}
     return replace(placed, tables=tables, place=made, names=names, notes=texts)
@@ -50,13 +53,14 @@ def _place_of_each(
 ) -> tuple[Any, dict[tuple[int, int], str]]:
     """The places with what one place saw twice told apart, and their names."""
     made, number = place.copy(), packets["input"].to_numpy()
-    beyond: dict[tuple[int, int], int] = {}
+    beyond: dict[tuple[tuple[int, int], int], int] = {}
     for one in found:
         here = int(number[one.near.syn]), int(place[one.near.syn])
         if here == (int(number[one.far.syn]), int(place[one.far.syn])):
-            there = beyond.setdefault(here, int(place.max()) + 1 + len(beyond))
+            there = beyond.setdefault((here, one.depth), int(place.max()) + 1 + len(beyond))
             made[one.far.rows] = there
-            names[here[0], there] = names.get(here, f"interface {here[1]}") + ", behind a firewall"
+            behind = "a firewall" if one.depth == 1 else f"{one.depth} firewalls"
+            names[here[0], there] = names.get(here, f"interface {here[1]}") + f", behind {behind}"
     return made, names
 
 

@@ -23,6 +23,14 @@ _NETWORKS = ("vlan", "vxlan", "geneve")
 any number: the places on both sides of a node are then told apart by which saw the connection first."""
 _MOST_NETWORKS = 64
 """Places of one interface that are told apart by their network."""
+_UNPAIRED = (
+    "{count} flows of one direction would answer a flow that another answers better, as after a change of the tunnel: "
+    "they count as connections of their own."
+)
+_LEFT = (
+    "{count} flows of the same addresses and ports are under more labels (tunnels, VLANs) than can be compared: where "
+    "two of them are the directions of one connection, or saw the same packets, they count as two connections."
+)
 _NUMBER = re.compile(r"\b(?:0x)?[0-9a-f]*[0-9][0-9a-f]*\b")
 
 
@@ -50,7 +58,7 @@ def join_labels(tables: Mapping[str, pd.DataFrame]) -> Placed:
         packets, flow=labels.flow[flow].astype(np.int32),
         direction=packets["direction"].to_numpy() ^ labels.swapped[flow],
     )  # fmt: skip
-    notes = _unpaired_notes(packets, labels)
+    notes = _label_notes(packets, labels)
     if (labels.side[flow] == labels.flow[flow]).all():
         return Placed({**tables, "packets": joined}, notes=notes)
     place, names, split = _Places(packets, flows["tunnel"].tolist(), labels).assign()
@@ -142,11 +150,12 @@ def _told_apart(tunnels: list[str], crowded: bool) -> list[str]:
     return [kind if kinds.count(kind) == 1 else f"{kind}, side {side}" for kind, side in zip(kinds, sides, strict=True)]
 
 
-def _unpaired_notes(packets: pd.DataFrame, labels: Labels) -> dict[int, str]:
-    if not labels.unpaired:
-        return {}
-    text = (
-        f"{labels.unpaired} flows of one direction would answer a flow that another answers better, as after a change "
-        "of the tunnel: they count as connections of their own."
-    )
-    return dict.fromkeys(np.unique(packets["input"].to_numpy()).tolist(), text)
+def _label_notes(packets: pd.DataFrame, labels: Labels) -> dict[int, str]:
+    """What is said, by input, of flows that may be parts of one connection and were not joined."""
+    number, texts = packets["input"].to_numpy(), []
+    if labels.unpaired:
+        texts.append(_UNPAIRED.format(count=labels.unpaired))
+    if labels.left:
+        number = number[np.isin(packets["flow"].to_numpy(), list(labels.left))] if not texts else number
+        texts.append(_LEFT.format(count=len(labels.left)))
+    return dict.fromkeys(np.unique(number).tolist(), " ".join(texts)) if texts else {}

@@ -6,9 +6,11 @@ exchanges addresses and ports. IP ID, timestamps, payload and what the checksum 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import ip_address
+from socket import IPPROTO_TCP
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -51,10 +53,14 @@ class Use(NamedTuple):
 
 @dataclass(frozen=True)
 class Rewritten:
-    """A connection at two places: `near` saw its SYN first, `far` saw other numbers or addresses."""
+    """A connection at two places: `near` saw its SYN first, `far` saw other numbers or addresses.
+
+    `depth` tells apart what one place saw several times: after one translation, after two.
+    """
 
     near: Use
     far: Use
+    depth: int = 1
 
 
 def find_rewritten(
@@ -65,7 +71,7 @@ def find_rewritten(
     if not pairs:
         return []
     uses = _Uses(packets, place, sorted({row for pair in pairs for row in pair}))
-    sums = _Sums(packets, flows)
+    sums = Sums(packets, flows)
     found: list[Rewritten] = []
     taken: set[int] = set()
     for near, far in pairs:
@@ -179,34 +185,59 @@ def part_by_numbers(
         tops[mine, end] = np.int64(seq[row])
 
 
-class _Sums:
+class Sums:
     """What a checksum says of all octets but the addresses, ports, sequence and acknowledgement numbers."""
 
     def __init__(self, packets: pd.DataFrame, flows: pd.DataFrame) -> None:
-        self.packets, self.flows = packets, flows
-        self.known: dict[int, int] = {}
+        self.packets = packets
+        addresses, ports = ([flows[f"{name}_{end}"].tolist() for end in "ab"] for name in ("address", "port"))
+        self.addresses, self.ports = addresses, ports
 
     def of(self, rows: Ints) -> Ints:
-        """Sums modulo 65535 of the rest of these packets, which are of one flow."""
+        """Sums modulo 65535 of the rest of these packets."""
         some = self.packets.take(rows)
         told = _ONES - some["checksum"].to_numpy().astype(np.int64)
         for name in ("raw_seq", "raw_ack"):
             values = some[name].to_numpy().astype(np.int64)
             told = told - (values >> 16) - (values & _ONES)
-        result: Ints = (told - self._ends(int(some["flow"].iat[0]))) % _ONES
+        result: Ints = (told - self._of_flows(some, self._ends)) % _ONES
         return result
+
+    def only_begun(self, rows: Ints) -> Bools:
+        """Whether checksums are the pseudo-header's sum (RFC 9293 3.1): addresses, protocol and length of TCP.
+
+        A host leaves the rest to its network interface, and so do routers that merge segments.
+        """
+        some = self.packets.take(rows)
+        length = some["wire_bytes"].to_numpy().astype(np.int64) - self._of_flows(some, self._header_bytes)
+        told = some["checksum"].to_numpy() - self._of_flows(some, self._addresses) - IPPROTO_TCP - length
+        result: Bools = told % _ONES == 0
+        return result
+
+    def _of_flows(self, some: pd.DataFrame, value: Callable[[int], int]) -> Ints:
+        flow, which = np.unique(some["flow"].to_numpy(), return_inverse=True)
+        return np.array([value(int(one)) for one in flow], dtype=np.int64)[which]
 
     def _ends(self, flow: int) -> int:
         """The sum of a flow's addresses and ports."""
-        if flow not in self.known:
-            row = self.flows.iloc[flow]
-            octets = b"".join(ip_address(row[name]).packed for name in ("address_a", "address_b"))
-            words = sum(int.from_bytes(octets[at : at + 2], "big") for at in range(0, len(octets), 2))
-            self.known[flow] = words + int(row["port_a"]) + int(row["port_b"])
-        return self.known[flow]
+        return self._addresses(flow) + sum(int(one[flow]) for one in self.ports)
+
+    def _header_bytes(self, flow: int) -> int:
+        """The length of an IP header without options or extensions."""
+        return 40 if ":" in self.addresses[0][flow] else 20
+
+    def _addresses(self, flow: int) -> int:
+        return sum(_address_sum(texts[flow]) for texts in self.addresses)
 
 
-def _same_connection(packets: pd.DataFrame, sums: _Sums, one: Use, other: Use) -> bool:
+@lru_cache(maxsize=1 << 16)
+def _address_sum(address: str) -> int:
+    """The sum of an address's 16-bit words."""
+    octets = ip_address(address).packed
+    return sum(int.from_bytes(octets[at : at + 2], "big") for at in range(0, len(octets), 2))
+
+
+def _same_connection(packets: pd.DataFrame, sums: Sums, one: Use, other: Use) -> bool:
     """Whether two uses hold the same packets, but for what was rewritten."""
     if not _one_behind_other(packets, one, other):
         return False

@@ -125,15 +125,20 @@ def in_time(*places: Iterable[Seen]) -> list[Seen]:
     return sorted((packet for place in places for packet in place), key=lambda packet: packet.at_us)
 
 
-def write(path: Path, packets: Iterable[Seen]) -> Path:
-    """Write a pcapng file with the interfaces that the packets name (IETF draft-ietf-opsawg-pcapng 4.1 to 4.3)."""
+def write(path: Path, packets: Iterable[Seen], *, most: int = 65535) -> Path:
+    """Write a pcapng file with the interfaces that the packets name (IETF draft-ietf-opsawg-pcapng 4.1 to 4.3).
+
+    Of each packet it holds the first octets, `most` of them.
+    """
     packets = list(packets)
     blocks = [_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
     interfaces = 1 + max((packet.interface for packet in packets), default=0)
     blocks += [_block(1, struct.pack("<HHI", 1, 0, 0))] * interfaces
     for packet in packets:
         frame, at_us = packet.frame(), START_US + packet.at_us
-        head = struct.pack("<IIIII", packet.interface, at_us >> 32, at_us & 0xFFFFFFFF, len(frame), len(frame))
+        times = at_us >> 32, at_us & 0xFFFFFFFF
+        head = struct.pack("<IIIII", packet.interface, *times, min(len(frame), most), len(frame))
+        frame = frame[:most]
         blocks.append(_block(6, head + frame + bytes(-len(frame) % 4)))
     path.write_bytes(b"".join(blocks))
     return path

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import struct
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import pytest
 from envelopes import gtpu, udp
 from packets import SYN, ethernet
-from seen_packets import Seen, counted, in_time, later, transfer, write
+from seen_packets import Seen, counted, in_time, later, totals, transfer, write
 
 import multitracer
 from multitracer.model.schema import MARKS
@@ -99,3 +101,76 @@ def test_ip_ids_of_a_sender_that_numbers_nothing_do_not_part_its_flows(tmp_path:
     path = write(tmp_path / "numbered.pcapng", both)
     assert counted(path) == counted(write(tmp_path / "plain.pcapng", packets))
     assert multitracer.analyze(path).tables["segments"]["point"].value_counts().tolist() == [len(packets)] * 4
+
+
+def in_vlan(packet: Seen, number: int) -> Seen:
+    """The packet with a VLAN tag."""
+    return replace(packet, tags=b"\x81\x00" + struct.pack(">H", number))
+
+
+def customers(count: int) -> list[list[Seen]]:
+    """Transfers of customers with the same addresses and ports, each with its own numbers and a VLAN for each way."""
+    chance = random.Random(14)
+    return [
+        [
+            in_vlan(packet, 1 + 2 * number + packet.way)
+            for packet in later(
+                transfer(20, lost=(5,), isn=(chance.getrandbits(32), chance.getrandbits(32))), 37 * number
+            )
+        ]
+        for number in range(count)
+    ]
+
+
+def as_tunnels(packets: list[Seen]) -> list[Seen]:
+    """The same in a GTP tunnel for each VLAN."""
+    return [Tunnelled(**vars(one) | {"tags": b"", "teid": int.from_bytes(one.tags[2:], "big")}) for one in packets]
+
+
+@pytest.mark.parametrize("in_tunnels", [False, True])
+@pytest.mark.parametrize("count", [17, 300])
+def test_any_number_of_customers_may_have_one_address(tmp_path: Path, count: int, in_tunnels: bool) -> None:
+    """However many labels there are for one pair of addresses and ports, each pair of them is a whole connection."""
+    made = [as_tunnels(one) if in_tunnels else one for one in customers(count)]
+    found = totals(write(tmp_path / "many.pcapng", in_time(*made)))
+    assert found == count * totals(write(tmp_path / "plain.pcapng", transfer(20, lost=(5,))))
+
+
+def test_customers_with_one_address_in_a_vlan_each_stay_apart(tmp_path: Path) -> None:
+    """Forty VLANs that hold both ways of other connections are forty connections."""
+    made = [later(one, 0, tags=one[0].tags) for one in customers(40)]
+    assert len(counted(write(tmp_path / "vlans.pcapng", in_time(*made)))) == 40
+
+
+def test_labels_of_one_way_among_many_stay_apart(tmp_path: Path) -> None:
+    """Where the other way was not captured, flows under forty labels are connections of their own."""
+    made = [[packet for packet in one if packet.way == number % 2] for number, one in enumerate(customers(40))]
+    assert len(counted(write(tmp_path / "ways.pcapng", in_time(*made)))) == 40
+
+
+def test_flows_that_no_number_tells_apart_are_said_to_be(tmp_path: Path) -> None:
+    """Of forty customers whose numbers begin alike nothing tells the directions: they count apart, as is said."""
+    made = [
+        [in_vlan(packet, 1 + 2 * number + packet.way) for packet in later(transfer(20, lost=(5,)), 37 * number)]
+        for number in range(40)
+    ]
+    summary = multitracer.analyze(write(tmp_path / "alike.pcapng", in_time(*made))).summary()
+    assert len(summary["connections"]) == 80
+    assert any("80 flows of the same addresses and ports" in note for note in summary["inputs"][0]["notes"])
+
+
+def test_subscribers_with_one_address_are_two_behind_a_translation_too(tmp_path: Path) -> None:
+    """A gateway's file has each in two tunnels and, translated, outside: two connections, each seen at both places."""
+    ones = [transfer(20, lost=(5,), isn=(1_000_000_000 * n, 3_000_000_000 + 9_999_999 * n)) for n in (1, 2)]
+    inside = [tunnelled(later(one, 700 * n), 0, teid=0) for n, one in enumerate(ones)]
+    inside = [[replace(p, teid=1 + 2 * n + p.way) for p in one] for n, one in enumerate(inside)]
+    outside = [
+        [
+            replace(p, at_us=p.at_us + 700 * n + 200 + 90 * (1 - 2 * p.way), ip_id=0, hosts=("192.0.2.7", "10.0.0.2"))
+            for p in later(one, 0, ports=(4000 + n, 80))
+        ]
+        for n, one in enumerate(ones)
+    ]
+    path = write(tmp_path / "gateway.pcapng", in_time(*inside, *outside))
+    assert totals(path) == 2 * totals(write(tmp_path / "plain.pcapng", transfer(20, lost=(5,))))
+    assert multitracer.analyze(path).tables["segments"]["point"].nunique() == 2

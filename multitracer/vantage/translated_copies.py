@@ -1,0 +1,309 @@
+"""Connections that one place of one file saw before and after address translation, found packet by packet.
+
+Translation changes addresses, ports and checksums, often the IP ID; numbers, lengths, flags, window and timestamps
+stay, and so does what the checksum says of all else (RFC 1624). Two connections may agree in these by chance of how
+they were made (test tools and simulators begin at fixed numbers), so the order must be a router's too: what one end
+sends is seen on one side first, what the other end sends on the other side. Where that is not so, nothing is joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.compute.arrays import rows_of_each, rows_with
+from multitracer.model.schema import ACK, SYN
+from multitracer.vantage.fingerprints import fingerprint, mix
+from multitracer.vantage.renumbering import Rewritten, Sums, Use
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Words: TypeAlias = npt.NDArray[np.uint64]
+
+_HEAD = 16
+"""The first packets of each flow, in which the flows that may be one must have some in common."""
+_MOST_ALIKE = 8
+"""A packet that more flows have tells none of them apart."""
+_LEAST_PACKETS = 6
+_LEAST_EACH_WAY = 2
+_LEAST_SHARE = 0.5
+"""Two flows are one with so many packets in common, in either direction, and this share of the fewer."""
+_IN_ORDER = 0.95
+"""Share of the packets in common that came in a router's order (several processors may record some late)."""
+_SAME_SUMS = 0.8
+"""Share of those with right checksums whose checksums differ by the addresses and ports, and by no more."""
+_LONGEST_NS = 1_000_000_000
+"""No router's queue holds packets longer."""
+_SMALL = 1 << 16
+"""A random initial number is below this once in 65536 connections; a simulator's or a relative one always."""
+
+
+class _Pairs(NamedTuple):
+    """Packets with equal content: rows in the one and in the other flow, of which the one has the smaller number."""
+
+    one: Ints
+    other: Ints
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Flows that are one: the one that has the client's packets first, and the other; rows with the same packets."""
+
+    near: int
+    far: int
+    swapped: bool
+    near_rows: Ints
+    far_rows: Ints
+    depth: int = 1
+    """Translations before the far flow."""
+
+
+def find_translated(
+    packets: pd.DataFrame, flows: pd.DataFrame, place: Any, known: list[Rewritten]
+) -> list[Rewritten]:  # fmt: skip
+    """Find the connections that one place saw under two pairs of addresses, besides those `known`."""
+    if len(flows) < 2 or not len(packets):
+        return []
+    source = packets["input"].to_numpy().astype(np.int64) << 16 | place
+    free = np.ones(len(packets), dtype=np.bool_)
+    for one in known:
+        free[one.near.rows] = free[one.far.rows] = False
+    rows = _rows_of_candidates(packets, source, free, len(flows))
+    if not len(rows):
+        return []
+    pairs = _equal_packets(packets, source, rows)
+    found = _decided(_Judged(packets, flows, pairs, rows).found())
+    return list(_rewritten(packets, source, found, free))
+
+
+def _content(packets: pd.DataFrame, source: Ints, rows: Ints) -> Words:
+    """Hashes of what translation leaves alone, and of where it was seen."""
+    some = packets.take(rows)
+    key = fingerprint(some, ("raw_seq", "raw_ack", "payload_bytes", "raw_window", "tsval", "tsecr"))
+    return mix(mix(key, some["flags"].to_numpy() & 0xFF), source[rows])
+
+
+def _rows_of_candidates(packets: pd.DataFrame, source: Ints, free: Bools, flows: int) -> Ints:
+    """All rows of flows of which a head has packets that another's head has too."""
+    flow = packets["flow"].to_numpy()
+    rows = rows_of_each(flow, flows)
+    opening = rows_with(packets["flags"].to_numpy(), SYN)
+    heads = np.unique(np.concatenate([*(some[:_HEAD] for some in rows), opening]))
+    heads = heads[free[heads]]
+    one, other = _alike(_content(packets, source, heads), flow[heads].astype(np.int64))
+    pairs, count = np.unique(np.column_stack([flow[heads[one]], flow[heads[other]]]), axis=0, return_counts=True)
+    named = np.unique(pairs[count >= _LEAST_EACH_WAY])
+    chosen = np.concatenate([rows[number] for number in named.tolist()]) if len(named) else np.zeros(0, dtype=np.int64)
+    return chosen[free[chosen]]
+
+
+def _equal_packets(packets: pd.DataFrame, source: Ints, rows: Ints) -> _Pairs:
+    flow = packets["flow"].to_numpy()[rows].astype(np.int64)
+    one, other = _alike(_content(packets, source, rows), flow)
+    return _Pairs(rows[one], rows[other])
+
+
+def _alike(key: Words, flow: Ints) -> tuple[Ints, Ints]:
+    """Positions of equal keys in two flows, the smaller flow's first; of several in one flow the first counts."""
+    once = np.unique(mix(key, flow), return_index=True)[1]
+    order = once[np.lexsort((flow[once], key[once]))]
+    key = key[order]
+    _, which, count = np.unique(key, return_inverse=True, return_counts=True)
+    order, key = order[count[which] <= _MOST_ALIKE], key[count[which] <= _MOST_ALIKE]
+    places = [(at, step) for step in range(1, _MOST_ALIKE) if len(at := np.flatnonzero(key[step:] == key[:-step]))]
+    none = np.zeros(0, dtype=np.int64)
+    ones, others = [order[at] for at, _ in places], [order[at + step] for at, step in places]
+    return np.concatenate([none, *ones]), np.concatenate([none, *others])
+
+
+class _Judged:
+    """What the packets that two flows have in common say of them; sums per pair of flows."""
+
+    def __init__(self, packets: pd.DataFrame, flows: pd.DataFrame, pairs: _Pairs, rows: Ints) -> None:
+        flow = packets["flow"].to_numpy()
+        self.packets, self.flows, self.pairs = packets, flows, pairs
+        self.ends, self.which = np.unique(
+            np.column_stack([flow[pairs.one], flow[pairs.other]]).astype(np.int64), axis=0, return_inverse=True
+        )
+        self.which = self.which.reshape(-1)
+        self.packets_of = np.bincount(flow[rows], minlength=len(flows))
+        self.direction = packets["direction"].to_numpy()[pairs.one].astype(np.int64)
+        turned = self.direction != packets["direction"].to_numpy()[pairs.other]
+        self.swapped = 2 * self._count(turned) > self._count()
+        self.straight = turned == self.swapped[self.which]
+
+    def _count(self, *conditions: Any) -> Ints:
+        """Per pair of flows, how many packets in common fulfil all conditions."""
+        chosen = np.ones(len(self.which), dtype=np.bool_)
+        for condition in conditions:
+            chosen &= condition
+        return np.bincount(self.which[chosen], minlength=len(self.ends))
+
+    def found(self) -> list[_Found]:
+        """The pairs of flows that are one."""
+        if not len(self.ends):
+            return []
+        way = [self.direction == end for end in (0, 1)]
+        each_way = [self._count(self.straight, one) for one in way]
+        common = each_way[0] + each_way[1]
+        fits = (common >= _LEAST_PACKETS) & (np.minimum(*each_way) >= _LEAST_EACH_WAY)
+        fits &= common >= _LEAST_SHARE * self.packets_of[self.ends].min(axis=1)
+        first, routed = self._first_side(way, each_way)
+        fits &= routed & self._other_ends() & self._same_sums() & (self._numbers_tell() | self._passed_router(common))
+        client = self._client(way)
+        near = np.where(first == client, 0, 1).tolist()
+        by_pair = rows_of_each(self.which, len(self.ends))
+        made = []
+        for at in np.flatnonzero(fits).tolist():
+            rows = by_pair[at][self.straight[by_pair[at]]]
+            sides = (self.pairs[near[at]][rows], self.pairs[1 - near[at]][rows])
+            ends = self.ends[at, near[at]], self.ends[at, 1 - near[at]]
+            made.append(_Found(int(ends[0]), int(ends[1]), bool(self.swapped[at]), *sides))
+        return made
+
+    def _other_ends(self) -> Bools:
+        """Whether addresses or ports differ, and not the tunnel alone."""
+        names = [[(f"address_{end}", f"port_{end}") for end in order] for order in ("ab", "ba")]
+        straight, turned = ([self.flows[name].to_numpy() for pair in order for name in pair] for order in names)
+        one, other = self.ends.T
+        same = [
+            np.all([a[one] == b[other] for a, b in zip(straight, its, strict=True)], axis=0)
+            for its in (straight, turned)
+        ]
+        return ~np.where(self.swapped, same[1], same[0])
+
+    def _first_side(self, way: list[Any], each_way: list[Ints]) -> tuple[Ints, Bools]:
+        """The direction of which the one flow has the packets first, and whether it has those of the other second."""
+        time = self.packets["time_ns"].to_numpy()
+        delay = time[self.pairs.other] - time[self.pairs.one]
+        ahead = (delay > 0) | ((delay == 0) & (self.pairs.other > self.pairs.one))
+        soon = self.straight & (np.abs(delay) <= _LONGEST_NS)
+        led = [self._count(soon, ahead, one) for one in way]
+        followed = [self._count(soon, ~ahead, one) for one in way]
+        routed = [
+            (led[end] >= _IN_ORDER * each_way[end]) & (followed[1 - end] >= _IN_ORDER * each_way[1 - end])
+            for end in (0, 1)
+        ]
+        return np.where(routed[0], 0, 1), routed[0] | routed[1]
+
+    def _same_sums(self) -> Bools:
+        """Whether checksums say that all else is the same; those that are wrong or only begun say nothing.
+
+        Where none says anything, numbers and order are all that there is.
+        """
+        ok = self.packets["checksum_ok"].to_numpy()
+        at = np.flatnonzero(self.straight & (ok[self.pairs.one] != 0) & (ok[self.pairs.other] != 0))
+        sums, one, other = Sums(self.packets, self.flows), self.pairs.one[at], self.pairs.other[at]
+        told, alike = (np.zeros(len(self.which), dtype=np.bool_) for _ in range(2))
+        told[at] = ~sums.only_begun(one) & ~sums.only_begun(other)
+        alike[at] = sums.of(one) == sums.of(other)
+        result: Bools = self._count(told, alike) >= _SAME_SUMS * self._count(told)
+        return result
+
+    def _numbers_tell(self) -> Bools:
+        """Whether the numbers of both directions are not small."""
+        seq = self.packets["raw_seq"].to_numpy()[self.pairs.one]
+        small = [self._count(seq < _SMALL, self.direction == end) for end in (0, 1)]
+        result: Bools = (small[0] == 0) & (small[1] == 0)
+        return result
+
+    def _passed_router(self, common: Ints) -> Bools:
+        """Whether the later of two equal packets has been through one router more, by its time to live."""
+        time, ttl = self.packets["time_ns"].to_numpy(), self.packets["ttl"].to_numpy().astype(np.int64)
+        one, other = self.pairs
+        later = (time[other] > time[one]) | ((time[other] == time[one]) & (other > one))
+        less = np.where(later, ttl[one] - ttl[other], ttl[other] - ttl[one])
+        return self._count(self.straight, less == 1) >= _IN_ORDER * common
+
+    def _client(self, way: list[Any]) -> Ints:
+        """Per pair the direction in which the client sends: by the SYN, else from the end with the higher port."""
+        opens = (self.packets["flags"].to_numpy()[self.pairs.one] & (SYN | ACK)) == SYN
+        seen = [self._count(opens, one) > 0 for one in way]
+        ports = [self.flows[name].to_numpy()[self.ends[:, 0]] for name in ("port_a", "port_b")]
+        return np.where(seen[0], 0, np.where(seen[1] | (ports[1] > ports[0]), 1, 0)).astype(np.int64)
+
+
+def _decided(found: list[_Found]) -> list[_Found]:
+    """Those of which the near flow is no other's far one, without what several would be as well.
+
+    Behind two translations a flow is far of two others, of which one is far of the other.
+    """
+    nears: dict[int, set[int]] = {}
+    for one in found:
+        nears.setdefault(one.far, set()).add(one.near)
+    made = [replace(one, depth=_depth(one.far, nears)) for one in found if one.near not in nears]
+    unclear: set[int] = set()
+    for key in ("near_rows", "far_rows"):
+        rows = np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(one, key) for one in made)])
+        far, depth = (
+            np.repeat([getattr(one, name) for one in made], [len(one.far_rows) for one in made])
+            for name in ("far", "depth")
+        )
+        told, count = np.unique(np.column_stack([rows, depth]), axis=0, return_inverse=True, return_counts=True)[1:]
+        unclear |= set(far[count[told.reshape(-1)] > 1].tolist())
+    return [one for one in made if one.far not in unclear]
+
+
+def _depth(far: int, nears: dict[int, set[int]], seen: int = 0) -> int:
+    """How many translations lie before a flow."""
+    before = (near for near in nears[far] if near in nears and seen < _MOST_ALIKE)
+    return 1 + max((_depth(near, nears, seen + 1) for near in before), default=0)
+
+
+def _rewritten(packets: pd.DataFrame, source: Ints, found: list[_Found], free: Bools) -> Iterator[Rewritten]:
+    """The packets of every far flow as those of the near flow that has them, or those last before them."""
+    flow, direction = packets["flow"].to_numpy(), packets["direction"].to_numpy()
+    by_far: dict[int, list[_Found]] = {}
+    for one in found:
+        by_far.setdefault(one.far, []).append(one)
+    rows_of = rows_of_each(flow, int(flow.max()) + 1) if found else []
+    none, opened = np.zeros(0, dtype=np.int64), _opened_alone(packets, found)
+    for far, nears in by_far.items():
+        mine = rows_of[far][free[rows_of[far]]]
+        alone = mine[opened[mine]]
+        for where in np.unique(source[mine]).tolist():
+            for one, part in _owned(mine[source[mine] == where], nears, alone):
+                at = one.near_rows[direction[one.near_rows] == direction[part[0]] ^ one.swapped]
+                near, row = int(np.r_[at[source[at] == where], at][0]), int(part[0])
+                yield Rewritten(Use(near, near, none, (0, 0)), Use(row, row, part, (0, 0)), one.depth)
+
+
+def _opened_alone(packets: pd.DataFrame, found: list[_Found]) -> Bools:
+    """Which rows open a connection under addresses of a far flow, of which no near flow has the packet."""
+    opens = (packets["flags"].to_numpy() & (SYN | ACK)) == SYN
+    rows = np.flatnonzero(opens)
+    key = packets["flow"].to_numpy()[rows].astype(np.int64) << 32 | packets["raw_seq"].to_numpy()[rows]
+    matched = np.zeros(len(opens), dtype=np.bool_)
+    for one in found:
+        matched[one.far_rows] = True
+    opens[rows[np.isin(key, key[matched[rows]])]] = False
+    return opens
+
+
+def _owned(rows: Ints, nears: list[_Found], alone: Ints) -> Iterator[tuple[_Found, Ints]]:
+    """The flows of which these rows of one place are the far side, each with those that are its own.
+
+    What nothing was in common with yet is the first one's; what begins with a row of `alone` is nobody's.
+    """
+    if len(nears) == 1 and not len(alone):
+        yield nears[0], rows
+        return
+    told = np.concatenate([alone, *(one.far_rows for one in nears)])
+    owner = np.repeat(np.arange(-1, len(nears)), [len(alone), *(len(one.far_rows) for one in nears)])
+    here = np.flatnonzero(np.isin(told, rows))
+    here = here[np.argsort(told[here])]
+    if not (owner[here] >= 0).any():
+        if len(nears) == 1:  # another file, which has the far side alone
+            yield nears[0], rows
+        return
+    owners = owner[here][np.maximum(np.searchsorted(told[here], rows, side="right") - 1, 0)]
+    for number, one in enumerate(nears):
+        if (owners == number).any():
+            yield one, rows[owners == number]
