@@ -42,10 +42,11 @@ class Transfer:
 
     @cached_property
     def session(self) -> tuple[int, int]:
-        """From the first data sent to the last acknowledged."""
+        """From the first data sent to the last acknowledged; a FIN is no data."""
         last, ended = 1, self.copies[0].sent_ns
+        end = max(copy.packet.seq for copy in self.copies) + 1
         for state in self.states:
-            if state.seen.una > last:
+            if last < min(state.seen.una, end):
                 last, ended = state.seen.una, state.time_ns
         return self.copies[0].sent_ns, ended
 

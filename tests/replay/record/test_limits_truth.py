@@ -69,6 +69,13 @@ def test_the_answer_to_a_fin_is_a_round_trip(data_came: int, trips: list[int]) -
     assert list(limits_truth.Transfer._closing(made)) == trips
 
 
+def test_a_transfer_ends_when_its_data_is_acknowledged_not_its_fin() -> None:
+    """Two segments acknowledged at 100 and 200 ns, and at 900 ns the FIN behind them."""
+    states = tuple(acknowledged(time, una) for time, una in ((100, 2), (200, 3), (900, 4)))
+    made = transfer("sr", copy(0, 1), copy(5, 2), states=states)
+    assert limits_truth.Transfer.session.func(made) == (0, 200)  # type: ignore[attr-defined]
+
+
 def test_a_repair_does_not_wait_for_what_was_sent_after_it_at_its_instant() -> None:
     """Acknowledgements that come at one instant let more be sent then."""
     copies = [copy(0, seq) for seq in (1, 2, 3)] + [copy(50, 1, 1), copy(50, 4)]
