@@ -198,13 +198,13 @@ class Transfer:
 
 
 def transfers(run: KnownRun) -> list[Transfer]:
-    """What each end of each connection sent, that with most data first."""
+    """What each end of each connection sent, that with most data first: what was sent again counts once."""
     octets: dict[tuple[int, int], int] = {}
     flows: dict[int, Flow] = {}
     for copy in run.copies:
         if copy.packet.bits & DATA:
             key = copy.segment.flow.number, copy.segment.end
-            octets[key] = octets.get(key, 0) + copy.segment.payload_bytes
+            octets[key] = octets.get(key, 0) + (copy.segment.payload_bytes if copy.packet.sending == 0 else 0)
             flows[key[0]] = copy.segment.flow
     return [Transfer(run, flows[number], end) for number, end in sorted(octets, key=lambda key: -octets[key])]
 
