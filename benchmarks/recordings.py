@@ -1,6 +1,8 @@
 """Records scenarios at random and compares what `analyze` finds with the truth: a line each, and what they add up to.
 
-python benchmarks/recordings.py [FIRST] [COUNT] [LONGEST_S]
+python benchmarks/recordings.py [FIRST] [COUNT] [LONGEST_S] [--wide]
+
+With --wide, scenarios of every link protocol, channel and workload that can be recorded.
 """
 
 from __future__ import annotations
@@ -13,25 +15,26 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 
 from recorded_scenarios import Compared, analysed, case, compared, record
+from wide_scenarios import wide_case
 
 POINTS = 2.0
 """So far accounting and blame may be from the truth, by cause, in hundredths of the session."""
 
 
-def main(first: int, count: int, longest_s: float) -> None:
+def main(first: int, count: int, longest_s: float, *, wide: bool) -> None:
     """Print the table."""
     done = []
     for number in range(first, first + count):
         began = time.monotonic()
-        found = _one(number, longest_s)
+        found = _one(number, longest_s, wide=wide)
         done.append(found)
         print(_line(found, time.monotonic() - began), flush=True)
     print(_sum(done))
 
 
-def _one(number: int, longest_s: float) -> Compared:
-    one = case(number, longest_s)
+def _one(number: int, longest_s: float, *, wide: bool) -> Compared:
     with tempfile.TemporaryDirectory() as directory:
+        one = wide_case(number, Path(directory), longest_s) if wide else case(number, longest_s)
         truth = record(one, Path(directory) / "run")
         return compared(one, truth, analysed(Path(directory) / "run"))
 
@@ -80,5 +83,7 @@ def _sum(done: list[Compared]) -> str:
 
 
 if __name__ == "__main__":
-    given = [float(text) for text in sys.argv[1:]]
-    main(int(given[0]) if given else 0, int(given[1]) if len(given) > 1 else 20, given[2] if len(given) > 2 else 120)
+    wide = "--wide" in sys.argv
+    given = [float(text) for text in sys.argv[1:] if text != "--wide"]
+    first, count, longest_s = given + [0, 20, 40 if wide else 120][len(given) :]
+    main(int(first), int(count), longest_s, wide=wide)

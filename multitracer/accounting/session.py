@@ -112,7 +112,7 @@ def account(
     enter_packets(air, match.packets, _carried_before(match, transfer))
     streams = _streams(segment_frames, link, transfer)
     start, end = _session(air, streams, transfer)
-    timeline = Timeline(start, end, IDLE_UNKNOWN)
+    timeline = Timeline(start, end, _between(match, streams, transfer))
     for layer in _idle_layers(streams, transfer, segment_frames, link):
         timeline.overlay(*layer)
     resets = _intervals_of(logged.intervals, (link, logged.reverse), RESET)
@@ -225,6 +225,18 @@ def _session(air: FramesOnAir, streams: Sequence[tuple[int, int]], transfer: Tra
     if spans:
         return min(start for start, _ in spans), max(end for _, end in spans)
     return int(air.start_ns.min()), int(air.end_ns.max())
+
+
+def _between(match: LinkMatch, streams: Sequence[tuple[int, int]], transfer: Transfer | None) -> int:
+    """The cause of idle time in which no stream is active: TCP had nothing to send, if all of its streams are known."""
+    if transfer is None or not 0 < len(streams) <= MOST_STREAMS:
+        return IDLE_UNKNOWN
+    if not all(len(_rows_beside(transfer, *stream)) for stream in streams):
+        return IDLE_UNKNOWN
+    heads = [None if packet.garbled else header(packet.octets) for packet in match.packets]
+    known = {head[:4] for head, row in zip(heads, match.segments.tolist(), strict=True) if head and row >= 0}
+    strange = any(head is not None and head[:4] not in known for head in heads)
+    return IDLE_UNKNOWN if strange else CODES["idle_sender"]
 
 
 def _idle_layers(

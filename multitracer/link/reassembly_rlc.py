@@ -388,7 +388,7 @@ def _without_first(spans: Iterable[tuple[int, int, int]], octets: int) -> Iterat
 
 def _pdcp_header_bytes(sdu: bytes) -> int:
     """The number of octets before the IP packet in an SDU; 0 if the rest is not exactly one IP packet."""
-    return next((skip for skip in PDCP_HEADER_BYTES if _ip_length(sdu[skip:]) == len(sdu) - skip), 0)
+    return next((skip for skip in PDCP_HEADER_BYTES if 0 < _ip_length(sdu[skip:]) == len(sdu) - skip), 0)
 
 
 def _ip_length(octets: bytes) -> int:

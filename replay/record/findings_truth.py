@@ -23,8 +23,8 @@ from multitracer.replay.record.limits_truth import causes_of
 from multitracer.replay.record.link_frames import SideTruth
 from multitracer.replay.record.overtaking import overtaken
 from multitracer.replay.record.tcp_truth import lost_by
-from multitracer.replay.record.transfer import Transfer
-from multitracer.replay.tcp.packets import SYN
+from multitracer.replay.record.transfer import Transfer, transfers
+from multitracer.replay.tcp.packets import DATA, SYN
 
 LIMITS = Thresholds()
 RESENDS = ("timeout", "spurious-timeout", "fast-retransmit", "spurious-fast-retransmit", "probe", UNEXPLAINED)
@@ -73,7 +73,7 @@ class TrueFindings:
     def __post_init__(self) -> None:
         for make in (
             self._outages, self._resets, self._repeats, self._holes, self._gaps, self._queues, self._drops,
-            self._bursts, self._reorderings, self._handshakes, self._resends, self._limited, self._idle,
+            self._bursts, self._reorderings, self._handshakes, self._resends, self._limited, self._idle, self._other,
         ):  # fmt: skip
             self.found += list(make())
 
@@ -301,19 +301,20 @@ class TrueFindings:
         return held_up or self.overlapping(("excessive-queueing",), sent.sent_ns, one.copy.sent_ns)
 
     def _limited(self) -> Iterator[Event]:
-        """The application, or the receiver's window, limited a transfer for longer than a round trip."""
+        """The application, or the receiver's window, limited a transfer."""
         for transfer in self.accounting.transfers:
-            found = causes_of(transfer)
-            for name, kind in (("application", "application-limited"), ("receiver_window", "receiver-window-limited")):
-                least = LIMITS.limited_rtts * self.tcp_trip_ns
-                long = [span for span in found.get(name, []) if span[1] - span[0] > least]
-                begin, end = [one for one, _ in long], [other for _, other in long]
-                for start, stop in _groups(begin, end, LIMITS.group_rtts * self.tcp_trip_ns):
-                    yield Event(kind, start, stop)
+            yield from _limits(transfer)
+
+    def _other(self) -> Iterator[Event]:
+        """The same of what the other ends sent, whose limits left this direction idle for no reason."""
+        own = self.accounting.transfers
+        for transfer in transfers(self.accounting.side.run):
+            if transfer.end != own[0].end:
+                yield from _limits(transfer)
 
     def _idle(self) -> Iterator[Event]:
-        """The link was idle for longer than a round trip, once data had been sent."""
-        begun = min(one.session[0] for one in self.accounting.transfers)
+        """The link was idle for longer than a round trip, once data had been sent by either end."""
+        begun = min(one.sent_ns for one in self.accounting.side.run.copies if one.packet.bits & DATA)
         for name in IDLE:
             for start, end in self.accounting.causes.get(name, []):
                 if end - start > LIMITS.idle_rtts * self.tcp_trip_ns and start >= begun:
@@ -323,7 +324,8 @@ class TrueFindings:
         if name == "idle_recovery":
             return self._repairing(start, end)
         if name == "idle_sender":
-            return self.overlapping(("application-limited",), start, end)
+            one = self.overlapping(("application-limited",), start, end)
+            return one if one is not None and min(one.end_ns, end) > max(one.start_ns, start) else None
         return self._most(("link-outage", "link-recovery-hole", "receiver-window-limited"), start, end)
 
     def _repairing(self, start: int, end: int) -> Event | None:
@@ -347,6 +349,16 @@ class TrueFindings:
             if one is not None and min(one.end_ns, end) - max(one.start_ns, start) >= (end - start) / 2:
                 return one
         return self.overlapping(kinds, start, end)
+
+
+def _limits(transfer: Transfer) -> Iterator[Event]:
+    """When the application, or the receiver's window, limited a transfer for longer than its round trip."""
+    trip, found = transfer.least_trip_ns, causes_of(transfer)
+    for name, kind in (("application", "application-limited"), ("receiver_window", "receiver-window-limited")):
+        long = [span for span in found.get(name, []) if span[1] - span[0] > LIMITS.limited_rtts * trip > 0]
+        begin, end = [one for one, _ in long], [other for _, other in long]
+        for start, stop in _groups(begin, end, LIMITS.group_rtts * trip):
+            yield Event(kind, start, stop)
 
 
 def _when(one: tuple[int, Resend]) -> int:

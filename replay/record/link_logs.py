@@ -54,8 +54,9 @@ class Stream:
 
     def append(self, octets: int, packet: bytes, *, framed: bool = False) -> None:
         """A packet of so many octets on the link: written with its headers it may be longer, and is cut."""
+        first = not self._begins
         self._begins.append(self.end)
-        self._packets.append(ppp_frame(packet, octets) if framed else packet[:octets].ljust(octets, b"\0"))
+        self._packets.append(ppp_frame(packet, octets, first=first) if framed else packet[:octets].ljust(octets, b"\0"))
         self.end += octets
 
     def octets(self, first: int, count: int) -> bytes:
@@ -204,14 +205,15 @@ def is_framed(run: LoggedRun) -> bool:
     return run.scenario.flag("link.ppp") and not run.scenario.value("link.vj")
 
 
-def ppp_frame(packet: bytes, octets: int) -> bytes:
+def ppp_frame(packet: bytes, octets: int, *, first: bool = False) -> bytes:
     """A packet in PPP, in exactly so many octets.
 
     Where address, control and the first octet of the protocol number are left out (RFC 1661 6.5 and 6.6), there is
-    room for what must be escaped; flags fill the rest. A packet that is longer than the model's is cut.
+    room for what must be escaped; flags fill the rest. A packet that is longer than the model's is cut. The flag that
+    ends a frame opens the next one, so that the first has one more (RFC 1662 3.1).
     """
     content = escaped(packet)
-    while len(content) + 1 > octets:
+    while len(content) + 1 + first > octets:
         packet = packet[: len(packet) - 1]
         content = escaped(packet)
     return bytes([ppp.FLAG]) * (octets - 1 - len(content)) + content + bytes([ppp.FLAG])

@@ -14,6 +14,7 @@ from multitracer.replay.arq import notes
 from multitracer.replay.arq.notes import Log
 from multitracer.replay.arq.rlp import entity, state
 from multitracer.replay.engine.driver import Engine
+from multitracer.replay.engine.loop import NO_SDU
 from multitracer.replay.erasures.trace import ms_text
 from multitracer.replay.record import datagrams
 from multitracer.replay.record.instruments import ARRIVALS, SENT, Happening, Logged
@@ -106,6 +107,7 @@ def characters(first: int, count: int) -> bytes:
 
 
 _EVENTS = {state.RESET: "reset", state.XOFF: "xoff", state.XON: "xon"}
+_OF_FRAMES = (notes.SENT, *ARRIVALS)
 _SABM = state.U_FRAME | state.SABM << state.NR_AT
 _TYPE = (1 << state.S_AT) - 1
 """The bits of a header that hold N(S) and N(R), or M."""
@@ -117,9 +119,13 @@ def _happenings(
     """The rows of RLP's log; a reset is the peer's where a SABM has just come, flow control always is.
 
     An end that resets the link by itself does so with its SABM, before which frames may wait in its device. `came`
-    keeps from one part to the next what came to each side last: when, and its type.
+    keeps from one part to the next what came to each side last: when, and its type. What goes past RLP is not its own.
     """
-    for (time_ns, side, event, *_), (header, position) in zip(log.rows.tolist(), log.frames.tolist(), strict=True):
+    for (time_ns, side, event, *_, what), (header, position) in zip(
+        log.rows.tolist(), log.frames.tolist(), strict=True
+    ):
+        if event in _OF_FRAMES and what != NO_SDU:
+            continue
         if event == notes.SENT:
             said = text(side, position, header >> state.COUNT_AT)
             yield Happening(time_ns, side, SENT, entity.octets_of(header, said, parameters))

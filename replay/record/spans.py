@@ -75,6 +75,6 @@ def charged(whole: tuple[int, int], causes: Sequence[tuple[str, Spans]]) -> dict
     found: dict[str, Spans] = {}
     for name, spans in causes:
         rest = without(left, spans)
-        found[name] = sorted(found.get(name, []) + without(left, rest))
+        found[name] = joined(found.get(name, []) + without(left, rest))
         left = rest
     return found

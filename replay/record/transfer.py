@@ -42,10 +42,11 @@ class Transfer:
 
     @cached_property
     def session(self) -> tuple[int, int]:
-        """From the first data sent to the last acknowledged."""
+        """From the first data sent to the last acknowledged; a FIN is no data."""
         last, ended = 1, self.copies[0].sent_ns
+        end = max(copy.packet.seq for copy in self.copies) + 1
         for state in self.states:
-            if state.seen.una > last:
+            if last < min(state.seen.una, end):
                 last, ended = state.seen.una, state.time_ns
         return self.copies[0].sent_ns, ended
 
@@ -197,13 +198,13 @@ class Transfer:
 
 
 def transfers(run: KnownRun) -> list[Transfer]:
-    """What each end of each connection sent, that with most data first."""
+    """What each end of each connection sent, that with most data first: what was sent again counts once."""
     octets: dict[tuple[int, int], int] = {}
     flows: dict[int, Flow] = {}
     for copy in run.copies:
         if copy.packet.bits & DATA:
             key = copy.segment.flow.number, copy.segment.end
-            octets[key] = octets.get(key, 0) + copy.segment.payload_bytes
+            octets[key] = octets.get(key, 0) + (copy.segment.payload_bytes if copy.packet.sending == 0 else 0)
             flows[key[0]] = copy.segment.flow
     return [Transfer(run, flows[number], end) for number, end in sorted(octets, key=lambda key: -octets[key])]
 

@@ -28,7 +28,10 @@ def _of_the_model(values: Mapping[str, Any]) -> str:
 
 
 TCP = (
-    word(VARIANT, "The congestion control.", "reno", "newreno", "sack", "fack", "linux-2.4", "bsd"),
+    word(VARIANT, "The congestion control. It brings no timers along: 4.4BSD had tick_s 0.5, min_rto_s 1, max_rto_s "
+         "64, initial_rto_s 6, delayed_ack_s 0.2 and initial_window 1, Linux 2.4 tick_s 0.01, min_rto_s 0.2, max_rto_s "
+         "120, initial_rto_s 3 and delayed_ack_s 0.2; both had timestamps.", "reno", "newreno", "sack", "fack",
+         "linux-2.4", "bsd"),
     word(MODEL, "Of reno, newreno, sack and fack: as ns-2 has it, or as the RFCs and papers do.", "ns-2", "rfc",
          one=True, where=((VARIANT, ("reno", "newreno", "sack", "fack")),)),
     Key("tcp.sack_rule", "word", "When a SACK sender may send: ns-2's pipe, or RFC 6675.", choices=("pipe", "rfc6675"),
@@ -60,7 +63,8 @@ TCP = (
     seconds("tcp.max_rto_s", "The longest.", 60.0, above=True),
     seconds("tcp.initial_rto_s", "That before any sample.", 3.0, above=True),
     word("tcp.rounding", "A round trip in ticks: those crossed between sending and acknowledgement, or the time "
-         "rounded up.", "crossed", "up"),
+         "rounded up. With tcp.model = rfc timers, too: up to a tick early, or never early (RFC 6298, 5).", "crossed",
+         "up"),
     Key("tcp.delayed_ack", "word", "Which data is acknowledged: each segment at once, every second one, or as Linux.",
         choices=("none", "second", "linux"), derived=_as_the_variant,
         default_text="none; bsd second, linux-2.4 linux"),

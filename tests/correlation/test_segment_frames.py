@@ -187,6 +187,16 @@ def test_no_frame_is_given_to_a_segment_that_was_sent_after_it() -> None:
     assert "match no captured segment" in found.notes[0]
 
 
+@pytest.mark.parametrize("octets", [1, 2, 3, 19])
+def test_an_sdu_too_short_for_a_header_may_be_the_segment_that_is_missing(octets: int) -> None:
+    """The link carried something between its neighbours: that it never carried the segment is not certain."""
+    segments = [Sent(0), Sent(10, seq=101), Sent(20, seq=201)]
+    short = packet(segments[1])[:octets]
+    found = join(segments, pdus([(5, packet(segments[0])), (15, short), (25, packet(segments[2]))]))
+    assert [len(one.octets) for one in found.links[0].packets] == [140, octets, 140]
+    assert sorted(found.segment_frames["seq"]) == [1, 201]
+
+
 def test_a_segment_between_carried_ones_was_never_carried() -> None:
     """It is a row without frames; the last segment has no row, since the log may have ended before."""
     segments = [Sent(i, seq=1 + 100 * i, ip_id=i + 1) for i in range(4)]

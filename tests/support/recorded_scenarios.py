@@ -238,8 +238,8 @@ def confirmed_wrongly(truth: dict[str, Any], analysis: Analysis) -> Iterator[str
         if one["kind"] in OF_TRIGGERS and any(start - SLACK_S <= at <= end + SLACK_S for at in untold):
             continue
         same = [true for true in truth["findings"] if true["kind"] == one["kind"] and _same_idleness(true, one)]
-        shared = sum(max(0.0, min(end, true["end_s"]) - max(start, true["start_s"])) for true in same)
         near = [true for true in same if true["start_s"] <= end + SLACK_S and true["end_s"] >= start - SLACK_S]
+        shared = _shared(near, start, end)
         told = f"{one['kind']} at {start:.3f} to {end:.3f} s, {one['because'][:100]}"
         if not near or shared + SLACK_S < (end - start) / 2:
             yield f"nothing of the kind: {told}"
@@ -250,6 +250,15 @@ def confirmed_wrongly(truth: dict[str, Any], analysis: Analysis) -> Iterator[str
         sure = root is not one and root["verdict"] == "confirmed" and root["kind"] in TOLD
         if sure and not any(root["kind"] in true["chain"] or UNEXPLAINED in true["chain"] for true in near):
             yield f"not by {root['kind']} but {near[0]['root']}: {told}"
+
+
+def _shared(true: list[dict[str, Any]], start: float, end: float) -> float:
+    """How much of an interval is also in true ones; what happens at an instant lasts from the first to the last."""
+    spans = [(one["start_s"], one["end_s"]) for one in true]
+    instants = [begin for begin, stop in spans if begin == stop]
+    if instants:
+        spans = [(begin, stop) for begin, stop in spans if begin < stop] + [(min(instants), max(instants))]
+    return sum(max(0.0, min(end, stop) - max(start, begin)) for begin, stop in spans)
 
 
 def _same_idleness(true: dict[str, Any], found: dict[str, Any]) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from multitracer.replay.record import findings_truth
 from multitracer.replay.record.findings_truth import Event, TrueFindings
 from multitracer.replay.tcp.packets import ACK, DATA, SYN
 
@@ -77,3 +78,36 @@ def test_nothing_is_said_of_resends_whose_trigger_is_not_known() -> None:
     assert [(one.kind, one.start_ns, one.end_ns) for one in true._resends()] == [
         ("timeout", 0, 1), ("unexplained", 2, 3), ("fast-retransmit", 4, 4),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("trip_ns", "expected"), [(90, [(0, 100)]), (110, []), (0, [])])
+def test_a_limit_is_long_by_the_round_trip_of_its_own_transfer(
+    trip_ns: int, expected: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The application limited it for 100 ns; where no round trip was measured (0) nobody knows whether that is long."""
+    monkeypatch.setattr(findings_truth, "causes_of", lambda _: {"application": [(0, 100)]})
+    transfer: Any = SimpleNamespace(least_trip_ns=trip_ns)
+    assert [(one.start_ns, one.end_ns) for one in findings_truth._limits(transfer)] == expected
+
+
+@pytest.mark.parametrize(("since", "root"), [(0, "application-limited"), (50, "idle-link")])
+def test_what_ended_as_a_link_fell_idle_did_not_leave_it_idle(since: int, root: str) -> None:
+    """The application limited a transfer until 50 ns; the link was idle from 0 or from 50 ns on."""
+    true = TrueFindings.__new__(TrueFindings)
+    true.found, true._of_kinds = [Event("application-limited", 0, 50)], {}
+    idle = Event("idle-link", since, 900, true._why_idle("idle_sender", since, 900))
+    assert idle.root.kind == root
+
+
+def test_a_link_is_idle_once_either_end_has_sent_data() -> None:
+    """A request at 100 ns, its reply at 900 ns: the link waited in between, and before them for the handshake."""
+    copies = [SimpleNamespace(sent_ns=at, packet=SimpleNamespace(bits=bits)) for at, bits in
+              ((0, SYN), (100, DATA), (900, DATA))]  # fmt: skip
+    true = TrueFindings.__new__(TrueFindings)
+    true.found, true._of_kinds = [], {}
+    reply = SimpleNamespace(session=(900, 1000), least_trip_ns=50)
+    true.accounting = SimpleNamespace(  # type: ignore[assignment]
+        side=SimpleNamespace(run=SimpleNamespace(copies=copies)), transfers=[reply],
+        causes={"idle_sender": [(10, 90), (120, 850)]},
+    )  # fmt: skip
+    assert [(one.start_ns, one.end_ns) for one in true._idle()] == [(120, 850)]

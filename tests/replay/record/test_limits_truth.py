@@ -10,6 +10,7 @@ import pytest
 from multitracer.replay.arq import notes
 from multitracer.replay.arq.fields import table
 from multitracer.replay.record import limits_truth
+from multitracer.replay.record.transfer import transfers
 from multitracer.replay.tcp.packets import DATA, FIN
 
 MS = 1_000_000
@@ -67,6 +68,24 @@ def test_the_answer_to_a_fin_is_a_round_trip(data_came: int, trips: list[int]) -
     made.run.copies, made.arrivals, made.sendings, made._is_own = [data, fin], [data], {1: [data]}, lambda _: True
     data.packet.bits, made.acks = DATA, [copy(150, came_ns=160, taken=True), copy(190, came_ns=190, taken=True)]
     assert list(limits_truth.Transfer._closing(made)) == trips
+
+
+def test_a_transfer_ends_when_its_data_is_acknowledged_not_its_fin() -> None:
+    """Two segments acknowledged at 100 and 200 ns, and at 900 ns the FIN behind them."""
+    states = tuple(acknowledged(time, una) for time, una in ((100, 2), (200, 3), (900, 4)))
+    made = transfer("sr", copy(0, 1), copy(5, 2), states=states)
+    assert limits_truth.Transfer.session.func(made) == (0, 200)  # type: ignore[attr-defined]
+
+
+def test_the_transfer_of_most_data_is_not_the_one_that_sent_most_of_it_again() -> None:
+    """Three segments, one of them twice more, against four."""
+    flows = [SimpleNamespace(number=number) for number in (0, 1)]
+    copies = [copy(0, seq, sending) for seq, sending in ((1, 0), (2, 0), (3, 0), (3, 1), (3, 2))]
+    copies += [copy(0, seq) for seq in (1, 2, 3, 4)]
+    for at, one in enumerate(copies):
+        one.packet.bits, one.segment = DATA, SimpleNamespace(flow=flows[at >= 5], end=0, payload_bytes=100)
+    run: Any = SimpleNamespace(copies=copies)
+    assert [one.flow.number for one in transfers(run)] == [1, 0]
 
 
 def test_a_repair_does_not_wait_for_what_was_sent_after_it_at_its_instant() -> None:

@@ -14,8 +14,10 @@ from simulations import scenario, simulated
 from multitracer import analyze, cli, read
 from multitracer.compute import kernels
 from multitracer.model.errors import UsageError
+from multitracer.replay.record.link_logs import Stream
 from multitracer.replay.record.simulation import CAPTURES, STATE, TRUTH, record_simulation
 from multitracer.replay.simulate.run import metrics
+from multitracer.wire import ppp
 
 SMALL: dict[str, Any] = {
     "link__protocol": "raw", "link__frame_bytes": 1500, "tcp__variant": "newreno", "workload__file_bytes": 30_000,
@@ -100,3 +102,27 @@ def test_the_command_writes_a_folder_that_analyze_takes(tmp_path: Path) -> None:
     found = analyze(folder).tables["retransmissions"]
     assert [one["seq"] for one in truth["retransmissions"]] == found["seq"].tolist()
     assert len(found) >= 1
+
+
+def test_an_rlpdump_has_the_frames_of_rlp_and_not_what_goes_past_it(tmp_path: Path) -> None:
+    """Media share the radio: what each end logged is what its entity sent, and what came of the other's."""
+    truth = recorded(
+        tmp_path, link__protocol="rlp", link__frame_bytes=60, contention__enabled=True, contention__direction="both",
+        contention__start="stationary", channel__model="none", workload__file_bytes=5_000,
+    )  # fmt: skip
+    for link, other in zip(truth["links"], reversed(truth["links"]), strict=True):
+        frames = read(tmp_path / f"rlpdump.{link['sender']}.txt").tables["frames"]
+        assert frames["sent"].sum() == link["frames_sent"]
+        assert (~frames["sent"]).sum() == other["frames_received"]
+    blocks = (tmp_path / "erasures.network.txt").read_text().splitlines()
+    on_air = sum(len(line) for line in blocks if not line.startswith("#"))
+    assert on_air > truth["links"][0]["frames_sent"]  # as media are on the air, too
+
+
+def test_the_first_packet_of_a_stream_of_ppp_begins_with_a_flag() -> None:
+    """A packet that fills its room has no flag before it: that which ended the packet before is its own, too."""
+    stream = Stream()
+    for _ in range(2):
+        stream.append(47, bytes(48), framed=True)
+    octets = stream.octets(0, 94)
+    assert [at for at, octet in enumerate(octets) if octet == ppp.FLAG] == [0, 46, 93]

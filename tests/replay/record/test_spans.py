@@ -47,3 +47,9 @@ def test_every_instant_is_charged_to_its_first_cause(causes: list[tuple[str, Spa
 def test_what_is_cut_out_of_one_span(cut: tuple[int, int], left: Spans) -> None:
     """Its beginning, its end, or both remain."""
     assert without([(0, 9)], [cut]) == left
+
+
+def test_what_one_cause_has_in_two_parts_is_one_span_where_they_touch() -> None:
+    """Two transfers that one after the other left a link idle for the same reason left it idle for once."""
+    parts: list[tuple[str, Spans]] = [("a", [(2, 4)]), ("b", [(6, 7)]), ("a", [(4, 6)])]
+    assert charged((0, 9), parts) == {"a": [(2, 6)], "b": [(6, 7)]}

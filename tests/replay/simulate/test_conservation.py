@@ -15,6 +15,15 @@ LINKS: dict[str, dict[str, Any]] = {
     "sr": {"link__protocol": "sr", "link__sr__timeout_s": 0.4},
     "rlc-tm": {"link__protocol": "rlc-tm"},
     "rlp": {"link__protocol": "rlp", "link__ppp": False, "link__frame_bytes": 100},
+    "asr": {"link__protocol": "asr", "link__asr__max_retransmissions": 3},
+    "rlc-am": {"link__protocol": "rlc-am", "link__rlc_am__max_dat": 4, "link__rlc_am__mrw_s": 0.2},
+    "rlc-am without indicators": {
+        "link__protocol": "rlc-am",
+        "link__rlc_am__length_indicators": False,
+        "link__rlc_am__after_max_dat": "reset",
+        "link__rlc_am__max_dat": 3,
+    },
+    "rlc-um": {"link__protocol": "rlc-um", "link__frame_bytes": 80},
 }
 SENDERS: dict[str, dict[str, Any]] = {
     "ns-2": {"tcp__local_drop": "loss"}, "rfc": {"tcp__model": "rfc", "tcp__variant": "sack", "tcp__fin": True},
@@ -25,6 +34,7 @@ WORKLOADS: dict[str, dict[str, Any]] = {
     "files": {"workload__file_bytes": 2000, "workload__files": 3, "workload__second_connection_at_s": 1},
     "pages": {"workload__kind": "web-sessions", "workload__off_s": 0.5, "workload__off_sd_s": 0.5,
               "workload__object_bytes": 1500, "workload__seconds": 30, "workload__server_s": 0.1},
+    "browsing": {"workload__kind": "web-browsing", "workload__seconds": 30, "workload__parallel_connections": 2},
 }  # fmt: skip
 MEDIA: dict[str, dict[str, Any]] = {
     "none": {},

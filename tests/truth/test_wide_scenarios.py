@@ -1,0 +1,62 @@
+"""What `analyze` finds in recordings of every link protocol, channel and workload, against what is true of them."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+from recorded_scenarios import Compared, analysed, compared, record
+from wide_scenarios import CHANNELS, PROTOCOLS, WORKLOADS, wide_case
+
+pytestmark = pytest.mark.slow
+
+BOTH = (5, 6, 9, 12)
+"""RLC UM and a trace, RLC TM and listed losses, ASR and bit errors, RLC UM and listed losses; three of them the web."""
+FILES, WEB = (11, 32), (31, 39)
+"""Files one after the other and a single one over RLC AM; web sessions over RLP, and over RLC AM beside media."""
+POINTS = 2
+"""Points of a hundred of the session."""
+
+
+@pytest.fixture(autouse=True)
+def kernels_run() -> None:
+    """Plain: compiling the loops of so short simulations takes longer than they do."""
+
+
+def found(number: int, folder: Path) -> Compared:
+    """A case, recorded and analysed."""
+    folder.mkdir(exist_ok=True)
+    one = wide_case(number, folder)
+    truth = record(one, folder / "run")
+    return compared(one, truth, analysed(folder / "run"))
+
+
+def test_each_protocol_meets_each_channel_and_each_workload(tmp_path: Path) -> None:
+    """In as many cases as there are pairs, and four times as many."""
+    keys = [wide_case(number, tmp_path).keys for number in range(4 * 49)]
+    met = [{(one["link__protocol"], one[name]) for one in keys} for name in ("channel__model", "workload__kind")]
+    assert met == [set(product(PROTOCOLS, others)) for others in (CHANNELS, WORKLOADS)]
+
+
+@pytest.mark.parametrize("number", BOTH)
+def test_both_captures_tell_every_retransmission_rightly(number: int, tmp_path: Path) -> None:
+    """Found, needless or not, and what set it off; and no cause is said to have limited more than it did."""
+    it = found(number, tmp_path / "case")
+    assert (it.resends, it.spurious_wrong, it.spurious_unknown, it.trigger_wrong) == (it.found, [], 0, [])
+    assert it.resends >= 3
+    assert max(points for name, points in it.limits.items() if name != "unknown") < 5
+
+
+@pytest.mark.parametrize("number", FILES + WEB)
+def test_a_links_log_tells_where_its_time_went_and_why(number: int, tmp_path: Path) -> None:
+    """Accounting, cause by cause, and nothing is confirmed that did not happen, or by another root; blame, of files.
+
+    Whether an application that sent little and waits for its acknowledgement had more to send is not seen.
+    """
+    it = found(number, tmp_path / "case")
+    assert it.accounting is not None
+    assert it.blame is not None
+    assert max(map(abs, it.accounting.values())) < POINTS
+    assert number in WEB or max(map(abs, it.blame.values())) < POINTS
+    assert it.confirmed_wrong == []
