@@ -178,7 +178,6 @@ def simulate(
 def _write_csv(plan: Plan, seeds: Sequence[int], runs: Sequence[Sequence[dict[str, Any]]], path: Path) -> None:
     """Write simulate.csv: one line for each metric of each run; a list's values are separated by blanks."""
     from multitracer.export.csv import not_a_formula
-    from multitracer.replay.simulate.metrics import EVENTS
 
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
@@ -186,8 +185,7 @@ def _write_csv(plan: Plan, seeds: Sequence[int], runs: Sequence[Sequence[dict[st
         for variant, of_one in zip(plan.variants, runs, strict=True):
             name = not_a_formula(variant.scenario.name)
             for seed, run in zip(seeds, of_one, strict=True):
-                rows = [(metric, _cell(value)) for metric, value in run.items() if metric != EVENTS]
-                writer.writerows([name, seed, *row] for row in rows)
+                writer.writerows([name, seed, metric, _cell(value)] for metric, value in run.items())
 
 
 def _cell(value: Any) -> Any:
