@@ -7,13 +7,11 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 from multitracer.model.errors import UsageError
 from multitracer.replay.simulate.kernel_keys import EMULATED
 from multitracer.replay.simulate.key import Key, Value, shown
-from multitracer.replay.simulate.limits import MOST_SEGMENTS
 from multitracer.replay.simulate.schema import DIRECTIONS, KEYS, NAMED, base_of
 
 NS_PER_S = 1_000_000_000
@@ -212,18 +210,6 @@ def _an_end(scenario: Scenario) -> None:
         raise UsageError("workload.seconds = none: nothing says when the workload ends\nGive a number of seconds.")
 
 
-def _whole_segments(scenario: Scenario) -> None:
-    # Windows and buffers are counted in full segments.
-    payload = scenario.whole("tcp.segment_bytes") - scenario.whole("tcp.header_bytes")
-    windows = ("tcp.receive_window_bytes", "tcp.receive_window_initial_bytes")
-    for key, direction in product((*windows, "tcp.send_buffer_bytes"), ("", *DIRECTIONS["tcp"])):
-        value, most = scenario.value(key, direction), MOST_SEGMENTS * payload
-        if value is not None and value < payload:
-            raise UsageError(f"{key} = {value} does not hold a segment\nIt must be {payload} octets or more.")
-        if value is not None and key in windows and value > most:
-            raise UsageError(f"{key} = {value} is above {MOST_SEGMENTS} segments\nIt must be at most {most} octets.")
-
-
 def _transmission_that_is_allowed(scenario: Scenario) -> None:
     # 25.322 9.6: a PDU is sent MaxDAT - 1 times.
     for direction in ("", *DIRECTIONS["link"]):
@@ -249,7 +235,6 @@ CHECKS: tuple[Callable[[Scenario], None], ...] = (
     _at_most("workload.warmup_s", "workload.seconds"),
     _room_for_data,
     _an_end,
-    _whole_segments,
     _transmission_that_is_allowed,
     _window_that_rlp_can_have,
 )
