@@ -186,7 +186,8 @@ where its table says so; what is said without effect is told, and left out of th
 
 Run i of every variant meets the same channel, media and pages. Results are in `simulate.json` (every number of `--json`
 but `wall_s`, which no two runs have the same), `simulate.csv` (each metric of each run) and `simulate.html`. Finished
-runs are kept in `DIR/.multitracer/runs.jsonl`: stopped, a sweep goes on where it was.
+runs are kept in `DIR/.multitracer/runs.jsonl`: stopped, a sweep goes on where it was. What other
+sources of MultiTracer ran is not used. Runs that stood still before their end, or outlasted an erasure trace, are said.
 
 ## Recording a run
 
@@ -226,7 +227,7 @@ def _heading(key: Key) -> str:
 
 def _keys(room: str, keys: Sequence[Key]) -> str:
     rows = [
-        f"| `{key.name}` | {_key_default(key)} | {_escaped(key.range_text)} | {_escaped(key.meaning)}{_where(key)} |\n"
+        f"| `{key.name}` | {_key_default(key)} | {_escaped(key.range_text)} | {_meaning(key)} |\n"
         for key in keys
     ]
     table = f"\n## {room}\n\n| key | default | is | meaning |\n|---|---|---|---|\n{''.join(rows)}"
@@ -274,6 +275,19 @@ def _where(key: Key) -> str:
         if name != "link.protocol"
     ]
     return f" With {', '.join(said)}." if said else ""
+
+
+def _meaning(key: Key) -> str:
+    """What it means, and what beside which other keys."""
+    return _escaped(key.meaning) + _where(key) + _narrower(key)
+
+
+def _narrower(key: Key) -> str:
+    """What it may be beside some values of another key."""
+    return "".join(
+        f" With {name} = {' or '.join(map(str, values))}: from {least:g} to {most:g}."
+        for name, values, least, most in key.narrower
+    )
 
 
 def attribute_docs(kind: type) -> dict[str, str]:

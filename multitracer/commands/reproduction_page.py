@@ -23,8 +23,7 @@ metric of each run: paper, experiment, variant, choice, seed, metric, value) and
 statements in a table that can be sorted, each published value beside ours, and the papers' figures from our runs.
 
 Runs are kept in `DIR/.multitracer/runs.jsonl` as they end: stopped, it goes on where it was. Points with equal keys
-share their runs. What another commit of MultiTracer ran is not used; with changes that are not committed, take
-another DIR, or remove the file.
+share their runs. What another commit, or other sources, of MultiTracer ran is not used.
 
 ## Scales
 

@@ -92,7 +92,6 @@ def _of_work(scenario: Scenario, work: Any, keys: KernelKeys) -> Plan:
 
 
 def _until_s(scenario: Scenario) -> float | None:
-    """When the web is no longer used, unless that depends on its connections."""
-    timed = scenario.value("workload.connections") is None
-    found: float | None = scenario.value("workload.seconds") if timed else None
+    """When the web is no longer used; None where only its connections say so."""
+    found: float | None = scenario.value("workload.seconds")
     return found

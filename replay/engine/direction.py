@@ -13,6 +13,7 @@ from multitracer.model.errors import UsageError
 from multitracer.replay.engine import way
 from multitracer.replay.engine.way import Way
 
+MOST_PER_SLOT, LONGEST_QUEUE = 1000, 1 << 20
 LONGEST_NS = 10**13
 MOST_DRAWN = 1 << 16
 """Random numbers drawn at once: each time costs as much as some hundred frames, as the loop is left and entered."""
@@ -159,10 +160,10 @@ class Direction:
             raise UsageError("a direction needs either slot_ns or rate_bps, above 0")
         if not 1 <= self.delay_ns <= LONGEST_NS or not 0 <= self.slot_ns <= LONGEST_NS:
             raise UsageError(f"slot_ns {self.slot_ns} and delay_ns {self.delay_ns} must be 1 or more, 10^13 at most")
-        if not 1 <= self.per_slot <= 1000:
-            raise UsageError(f"frames of an opportunity are {self.per_slot}; they must be 1 to 1000")
-        if not 0 <= self.queue_frames <= 1 << 20:
-            raise UsageError(f"queue_frames is {self.queue_frames}; it must be 0 to {1 << 20}")
+        if not 1 <= self.per_slot <= MOST_PER_SLOT:
+            raise UsageError(f"frames of an opportunity are {self.per_slot}; they must be 1 to {MOST_PER_SLOT}")
+        if not 0 <= self.queue_frames <= LONGEST_QUEUE:
+            raise UsageError(f"queue_frames is {self.queue_frames}; it must be 0 to {LONGEST_QUEUE}")
         if self.whole_slots and not self.slot_ns:
             raise UsageError("whole_slots needs slot_ns: frames serialised by octets have no opportunity in common")
         if any(not 0 <= by <= LONGEST_NS for _, by in self.late):

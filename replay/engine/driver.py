@@ -82,6 +82,8 @@ class Engine:
         )  # fmt: skip
         self.until = -1
         """What happens up to this time (ns) has happened."""
+        self.events = 0
+        """How much that was (see `reports.MARKS`)."""
         for e in (self.a, self.b):
             e.above.count.wanted = int(keep.stretches > 0 or kept > 0)
         in_order = [protocol.in_order and not direction.late for direction in (forth, back)]
@@ -107,6 +109,7 @@ class Engine:
         while (short := self.protocol.run(self.link, passing)) not in (DONE, STOPPED):
             self._provide(int(short))
         self.until = int(untils[-1])
+        self.events += int(passing.state.events)
         return passing.octets
 
     def _provide(self, short: int) -> None:

@@ -31,7 +31,7 @@ from multitracer.replay.engine.protocol import (
 )
 from multitracer.replay.engine.reports import Desk, Marks, Upper, collect, end_past, pass_mark
 from multitracer.replay.engine.source import endless_octets, hear, is_open, plan
-from multitracer.replay.engine.way import DONE, LEDGER_FULL, is_lost, lacks, poke, resume, schedule, swap
+from multitracer.replay.engine.way import DONE, LEDGER_FULL, STOPPED, is_lost, lacks, poke, resume, schedule, swap
 
 A, B = codes(2)
 NOBODY, USER_A, USER_B = codes(3)
@@ -55,13 +55,14 @@ class Link(NamedTuple):
 def run(link: Link, marks: Marks) -> int:
     """Let everything happen up to each mark, that instant included; DONE, or what is missing to go on."""
     a, b, forth, back, upper = link.a, link.b, link.forth, link.back, link.upper
-    k, short = marks.state.passed, DONE
+    k, short, turns = marks.state.passed, DONE, 0
     user, marks.state.user = marks.state.user, NOBODY
     while k < len(marks.times) and short == DONE:
         arrival = min(forth.state.arrives_ns, back.state.arrives_ns)
         sending = min(forth.state.next_ns, back.state.next_ns)
         timer = min(next_timer(a), next_timer(b))
         now = min(upper.source.state.next_ns, arrival, timer, sending)
+        turns += int(now <= marks.times[k])
         if now > marks.times[k]:
             k = pass_mark(marks, b.above, total_delivered(b))
         elif user == NOBODY and upper.source.state.next_ns == now:
@@ -89,6 +90,7 @@ def run(link: Link, marks: Marks) -> int:
             if short != DONE:
                 marks.state.user = user
             user = NOBODY
+    marks.state.events += turns - int(short not in (DONE, STOPPED))  # what something was missing for is gone on with
     return short
 
 
@@ -167,6 +169,7 @@ def put_past(way: Any, upper: Upper, octets: int, flow: int, now: int) -> int:
 def drop(state: Any, upper: Upper, octets: int, number: int, flow: int, now: int) -> None:
     """Leave out what finds the device's queue full."""
     state.dropped += 1
+    state.handed_dropped += int(flow == 0)
     write(upper.log, now, state.side, DROPPED, octets, number, flow)
     if flow > 0:
         end_past(Desk(upper.source.state, upper.books, upper.reports, upper.log), number, 1, state.side, now)
@@ -362,6 +365,7 @@ def hand_down(e: Any, way: Any, upper: Upper, octets: int, now: int) -> int:
         octets = -octets
     if octets <= 0:
         return NO_MORE
+    state.handed += 1
     frame = way.frames[way.air[state.made & state.mask].place]
     if is_full(state):
         drop(state, upper, octets, NO_SDU, NO_SDU, now)

@@ -29,8 +29,9 @@ class Reports(NamedTuple):
     sdus: Any
 
 
-MARKS = numbers("passed user")
-"""`user` is the side that was using its way when something was missing, counted from 1; 0: none was."""
+MARKS = numbers("passed user events")
+"""`user` is the side that was using its way when something was missing, counted from 1; 0: none was. `events` counts
+what happened: all offers, arrivals, timers, or sendings of one instant are one event."""
 
 
 class Marks(NamedTuple):

@@ -25,6 +25,8 @@ _NUMBERS = numbers(
     # The ring; frames erased and dropped; which of the channel's numbers is the first at hand; the sojourn reached;
     # what became of the last frame's part of the air; the next of those that arrive late; packets refused above.
     "made sent arrived erased dropped first_number sojourn hit next_late refused",
+    # Of the frames that the entity handed down: how many, and how many of them found the queue full.
+    "handed handed_dropped",
 )
 STATE = joined(_NUMBERS, tables=[("log_good_bit", np.float64), ("log_bad_bit", np.float64)])
 """Logarithms of a bit's chance to get through, in good times (0 where bits lose no frames) and in bad ones."""

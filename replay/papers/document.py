@@ -114,6 +114,12 @@ def because(decision: Decision, beside: Mapping[str, str], reason: str | None) -
         return _set_up(decision)
     if statement.role != "result":
         return "fitted to it, or seen on a real network: no run can decide it"
+    dropped = f"; the queue dropped up to {decision.dropped_percent:.2g} % of the link's own frames"
+    return _result(decision, beside, reason) + (dropped if decision.dropped_percent else "")
+
+
+def _result(decision: Decision, beside: Mapping[str, str], reason: str | None) -> str:
+    statement = decision.statement
     if decision.verdict == REPRODUCED:
         return f"all {len(decision.parts)} tests hold"
     text = _failing(decision)

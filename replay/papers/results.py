@@ -12,7 +12,7 @@ import pandas as pd
 from multitracer.replay.papers.plan import RUN_COLUMNS, Run
 from multitracer.replay.papers.retraced import retraced
 from multitracer.replay.simulate.loops import loop_of
-from multitracer.replay.simulate.metrics import sample
+from multitracer.replay.simulate.metrics import BESIDE, sample
 from multitracer.replay.simulate.run import refusal, run
 from multitracer.replay.simulate.statistics import QUARTILES
 from multitracer.replay.simulate.sweep import Task, tasks_of
@@ -20,8 +20,6 @@ from multitracer.replay.simulate.sweep import Task, tasks_of
 SIMULATE = "simulate"
 TOOLS = {SIMULATE: run, "retrace": retraced}
 """What runs a seed of a scenario, by the tool of a planned run."""
-NO_METRICS = ("events", "ended")
-"""What a run gives beside metrics."""
 
 
 @dataclass(frozen=True)
@@ -79,5 +77,5 @@ def _metrics(result: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     for name, value in result.items():
         if name == QUARTILES and value is not None:
             yield from ((f"{name}.{place}", float(one)) for place, one in enumerate(value, 1) if one is not None)
-        elif name not in NO_METRICS and (known := sample(value)) is not None:
+        elif name not in BESIDE and (known := sample(value)) is not None:
             yield name, known

@@ -13,6 +13,8 @@ import pandas as pd
 from multitracer.replay.papers.labels import Labels, labelled
 
 METRIC = "metric"
+DROPS, MOST_DROPS_PERCENT = "link_queue_drop_percent", 0.1
+"""A statement is decided on runs in which the device's queue dropped more of the link's own frames: that is said."""
 KEPT = 1 << 16
 """Estimates that are kept: permuted options ask for the same ones again and again."""
 Renamed = Callable[[Labels], Labels]
@@ -67,6 +69,8 @@ class Runs:
     """What labels are turned into before they are looked for: a permutation of options."""
     overrides: Labels = field(default_factory=dict)
     """Labels that stand in for those of the same name."""
+    used: set[Sample] = field(default_factory=set)
+    """The samples that were asked for."""
     _found: dict[Any, Sample] = field(default_factory=dict)
 
     def sample(self, labels: Labels) -> Sample:
@@ -82,7 +86,16 @@ class Runs:
         key = tuple(sorted(wanted.items()))
         if key not in self._found:
             self._found[key] = self._search(wanted)
+        self.used.add(self._found[key])
         return self._found[key]
+
+    @property
+    def dropped_percent(self) -> float:
+        """The most that the device's queue dropped of the link's own frames at a point that was asked for, in the mean;
+        0 where that is no more than is to be said."""
+        used = (one for one in self.points.values() if DROPS in one and not self.used.isdisjoint(one.values()))
+        means = (float(np.mean(one[DROPS].values)) for one in used)
+        return max((mean for mean in means if mean > MOST_DROPS_PERCENT), default=0.0)
 
     def _search(self, wanted: dict[str, Any]) -> Sample:
         metric = wanted.pop(METRIC)

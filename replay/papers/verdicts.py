@@ -27,6 +27,8 @@ class Decision:
     statement: Statement
     verdict: str
     parts: tuple[Part, ...] = ()
+    dropped_percent: float = 0.0
+    """See `Runs.dropped_percent`: of the runs that decide."""
 
     @property
     def decisive(self) -> Part | None:
@@ -104,7 +106,8 @@ def _of_another(identity: str, runs: Runs) -> str:
 
 def all_decisions(paper: str, runs: Runs) -> list[Decision]:
     """Every statement of a paper decided."""
-    return [decide(statement, runs) for statement in statements(paper)]
+    own = [(statement, replace(runs, used=set())) for statement in statements(paper)]
+    return [replace(decide(statement, used), dropped_percent=used.dropped_percent) for statement, used in own]
 
 
 Test = Callable[[Case, Any], Iterator[Part]]

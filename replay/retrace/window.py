@@ -60,7 +60,7 @@ class Window:
 
     def _scaled(self, air: Air) -> WindowSettings:
         """The timeout grows with the frame; of ASR's only the first, since it then follows what it measures."""
-        longer = round(air.patience_ns / MS)
+        longer = air.patience_ns / MS
         if isinstance(self.settings, RawParameters):
             return self.settings
         own = replace(self.settings, renack_ms=self.settings.renack_ms + longer)

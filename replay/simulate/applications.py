@@ -13,6 +13,7 @@ from multitracer.replay.workloads.files import sizes
 from multitracer.replay.workloads.web_browsing import Browser
 from multitracer.replay.workloads.web_sessions import Habits, Surfer
 
+NS = 1_000_000_000
 PAGES = 64
 """Pages drawn at a time."""
 
@@ -56,8 +57,8 @@ def _sessions(scenario: Scenario, seed: int) -> list[Page]:
     """Pages of all the connections, the last one whole; or more than begin, or the link can carry, in the time."""
     habits = Habits(**{each.name: scenario.number(f"workload.{each.name}") for each in fields(Habits)})
     surfer = Surfer(lambda part: Stream(seed, "workload", "", part), habits)
-    connections, until = scenario.value("workload.connections"), scenario.ns("workload.seconds")
-    most = scenario.number("link.rate_bps", scenario.forward) * scenario.number("workload.seconds") / 8
+    connections, seconds = scenario.value("workload.connections"), scenario.value("workload.seconds") or 0
+    until, most = round(seconds * NS), scenario.number("link.rate_bps", scenario.forward) * seconds / 8
     made: list[Page] = []
     begun, total, objects = 0, 0, 0
     while True:

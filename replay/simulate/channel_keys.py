@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from multitracer.replay.simulate.key import MOST_S, MOST_WHOLE, Key, number, seconds, word
+from multitracer.replay.simulate.key import Key, number, seconds, word
+from multitracer.replay.simulate.limits import LONGEST_AIR_S
 
 MODEL = "channel.model"
+MOST_FRAMES = 100_000_000
+"""The highest number of a frame that is listed: a byte is kept for each before it."""
 
 
 def _for(*models: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -28,12 +31,15 @@ CHANNEL = (
     word("channel.rule", "Which frames are lost: by the product over the states that they meet, by any touch of the "
          "bad one, or by the state at their end.", "product", "touch", "end", where=_STATES),
     word("channel.start", "The state at time 0.", "stationary", "good", where=_STATES),
-    Key("channel.trace", "path", "An erasure trace, or a link log that has one.", None, where=_for("trace"),
+    Key("channel.trace", "path", "An erasure trace, or a link log that has one. After its end nothing is lost, which "
+        "is said. Of both directions, it loses the same places in both: channel.forward.trace and "
+        "channel.reverse.trace are of one alone.", None, where=_for("trace"),
         needed=True),
     Key("channel.frames", "wholes", "Which frames put on the air are lost, counted from 0: channel.forward.frames and "
-        "channel.reverse.frames.", (), most=MOST_WHOLE, where=_for("listed")),
+        "channel.reverse.frames.", (), most=MOST_FRAMES, where=_for("listed")),
     Key("channel.delayed_frames", "wholes", "Frames put on the air that arrive later, counted from 0.", ()),
-    Key("channel.extra_delay_s", "numbers", "By how much, one for each of channel.delayed_frames.", (), most=MOST_S),
+    Key("channel.extra_delay_s", "numbers", "By how much, one for each of channel.delayed_frames.", (),
+        most=LONGEST_AIR_S),
     word("channel.unit", "What is lost at once: a frame, or all frames of a TTI, by the luck of the first.", "frame",
          "tti"),
     word("channel.hits", "What can be lost: all frames, or data frames of the link protocol alone, neither its control "

@@ -11,6 +11,7 @@ from multitracer.replay.simulate.work import ANSWERING
 
 OF_ENDS = ("retransmissions", "timeouts", "fast_retransmits")
 OF_SERVERS = ("rtt_ns", "rtts")
+AIR = ("sent", "erased", "dropped", "handed", "handed_dropped")
 LINK = "link "
 """What stands before the name of a counter of the link protocol's entities, both of them together."""
 
@@ -25,10 +26,11 @@ def counts(source: Any, engine: Any) -> dict[str, float]:
     in_gap = source.repairs["since_ns"] <= int(source.state.reset_ns)
     found["outside_resets"] += int(source.repairs["undecided"][~in_gap].sum())
     ways = engine.link.forth.state, engine.link.back.state
-    found |= {f"air {name}": sum(int(way[name]) for way in ways) for name in ("sent", "erased", "dropped")}
+    found |= {f"air {name}": sum(int(way[name]) for way in ways) for name in AIR}
     found["refused"] = sum(int(way.refused) for way in ways)
     found["dropped"] = int(source.wired.hops["dropped"].sum()) + int(source.queue.state.dropped)
     found |= {f"media {name}": int(source.media[name].sum()) for name in ("sent", "came", "delay_ns")}
+    found["media longest_ns"] = int(source.media["longest_ns"].max())
     a, b = engine.protocol.counters(engine.a), engine.protocol.counters(engine.b)
     return found | {LINK + name: a[name] + b[name] for name in a} | {"replied": replied(source)}
 

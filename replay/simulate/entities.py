@@ -7,19 +7,26 @@ from typing import Any
 
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.raw.parameters import RawParameters
-from multitracer.replay.arq.rlc.parameters import MOST_QUEUE_BYTES, MOST_QUEUE_SDUS, Parameters
+from multitracer.replay.arq.rlc.parameters import (
+    LARGEST_PDU_BYTES,
+    LONGEST_NS,
+    MOST_QUEUE_BYTES,
+    MOST_QUEUE_SDUS,
+    Parameters,
+)
 from multitracer.replay.arq.rlc.tm import TmParameters
 from multitracer.replay.arq.rlc.um import UmParameters
 from multitracer.replay.arq.rlp import entity as rlp
 from multitracer.replay.arq.sdu_queue import ROOM
 from multitracer.replay.arq.sr.asr import AsrParameters
-from multitracer.replay.arq.sr.parameters import SrParameters
+from multitracer.replay.arq.sr.parameters import LONGEST_MS, SrParameters
 from multitracer.replay.simulate.far_end import far_buffer, round_trip_s
 from multitracer.replay.simulate.framing import PPP_OCTETS
 from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.schema import NAMED
 
 NS = 1_000_000_000
+MS_PER_S = 1000
 LONGEST_SDU = 65_535
 RLC_HEADER = 2
 """Octets of an AMD PDU's fixed header."""
@@ -72,13 +79,13 @@ def _raw(scenario: Scenario, way: str) -> RawParameters:
 
 def _sr(scenario: Scenario, way: str) -> SrParameters:
     own = _own(scenario, way)
-    return SrParameters(timeout_ms=round(own("timeout_s") * 1000), **_selective_repeat(scenario, way))
+    return SrParameters(timeout_ms=own("timeout_s") * MS_PER_S, **_selective_repeat(scenario, way))
 
 
 def _asr(scenario: Scenario, way: str) -> AsrParameters:
     own = _own(scenario, way)
     times: dict[str, Any] = {
-        f"{name}_ms": round((own(f"{name}_s") or 0) * 1000)
+        f"{name}_ms": (own(f"{name}_s") or 0) * MS_PER_S
         for name in ("initial_srtt", "tick", "min_timeout", "max_timeout")
     }
     return AsrParameters(
@@ -101,12 +108,25 @@ def _own(scenario: Scenario, way: str) -> Callable[[str], Any]:
 def _selective_repeat(scenario: Scenario, way: str) -> dict[str, Any]:
     own = _own(scenario, way)
     given = {name: own(name) for name in ("window", "nack", "renack", "timer_starts", "piggyback")}
-    given |= {"ack_delay_ms": round(own("ack_delay_s") * 1000), "renack_ms": round(round_trip_s(scenario) * 1000)}
+    given["ack_delay_ms"] = own("ack_delay_s") * MS_PER_S
+    if own("renack") == "rtt":
+        given["renack_ms"] = _round_trip_ms(scenario)
     if own("max_retransmissions") is not None:
         given["max_retransmissions"] = own("max_retransmissions")
     sizes = {"header_bytes": "link.header_bytes", "control_bytes": "link.control_frame_bytes"}
     given |= {name: size for name, key in sizes.items() if (size := scenario.value(key, way)) is not None}
     return given | _upper_queue(scenario, way)
+
+
+def _round_trip_ms(scenario: Scenario) -> float:
+    """The round trip of the idle link; UsageError where no NACK waits as long."""
+    found = round_trip_s(scenario) * MS_PER_S
+    if found > LONGEST_MS:
+        raise UsageError(
+            f"link.{scenario.word('link.protocol')}.renack = rtt: the link's round trip of {found / MS_PER_S:g} s is "
+            f"above {LONGEST_MS // MS_PER_S} s\nRaise link.rate_bps, or take another link.delay_s."
+        )
+    return found
 
 
 def _upper_queue(scenario: Scenario, way: str) -> dict[str, int]:
@@ -164,7 +184,14 @@ def _discard(own: Callable[[str], Any]) -> dict[str, Any]:
 def _pdu(scenario: Scenario, way: str) -> dict[str, Any]:
     """A frame is a PDU; without length indicators it is the longest SDU, and the header comes beside it."""
     size, header = scenario.whole("link.frame_bytes", way), scenario.value("link.header_bytes", way)
-    if scenario.value("link.rlc-am.length_indicators", way):
+    indicators = bool(scenario.value("link.rlc-am.length_indicators", way))
+    most = LARGEST_PDU_BYTES - (0 if indicators else RLC_HEADER)
+    if size > most:
+        raise UsageError(f"link.frame_bytes = {size}: without link.rlc-am.length_indicators it must be at most {most}")
+    control = scenario.value("link.control_frame_bytes", way) or 0
+    if control > size + (0 if indicators else RLC_HEADER):
+        raise UsageError(f"link.control_frame_bytes = {control} is above link.frame_bytes = {size}")
+    if indicators:
         _fixed_header(scenario, way, RLC_HEADER)
         return {"pdu_bytes": size}
     return {"pdu_bytes": size + RLC_HEADER, "header_bytes": RLC_HEADER if header is None else header}
@@ -176,8 +203,13 @@ def _expected(scenario: Scenario, way: str) -> dict[str, Any]:
     if scenario.value("link.tti_s", other) is not None:
         per_tti = scenario.whole("link.blocks_per_tti", other)
         return {"tti_ns": scenario.ns("link.tti_s", other), "pdus_per_tti": per_tti}
-    bits = 8 * scenario.whole("link.frame_bytes", other)
-    return {"tti_ns": round(bits * NS / scenario.number("link.rate_bps", other))}
+    bits, rate = 8 * scenario.whole("link.frame_bytes", other), scenario.number("link.rate_bps", other)
+    if bits * NS > LONGEST_NS * rate:
+        raise UsageError(
+            f"link.rate_bps = {rate:g}: a frame of link.frame_bytes would be on the air for {bits / rate:g} s\n"
+            f"With link.protocol = rlc-am it must be {LONGEST_NS // NS} s at most."
+        )
+    return {"tti_ns": max(1, round(bits * NS / rate))}
 
 
 def _fixed_header(scenario: Scenario, way: str, octets: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -55,6 +55,8 @@ class Key:
     """It has no default, and must be said where it has an effect."""
     above: bool = False
     """The value must be above `least`."""
+    narrower: tuple[tuple[str, tuple[Value, ...], float, float], ...] = ()
+    """Another key, and with some of its values the least and the most that this one may be."""
 
     @property
     def room(self) -> str:
@@ -66,6 +68,10 @@ class Key:
         """The unit that its name ends in."""
         ending = self.name.rpartition(".")[2].rpartition("_")[2]
         return _SAID.get(ending, ending) if ending in _UNITS else ""
+
+    def within(self, least: float, most: float) -> str:
+        """A narrower range of it, in words."""
+        return replace(self, least=least, most=most, above=False).range_text
 
     @property
     def listed(self) -> bool:
@@ -159,7 +165,9 @@ def shown(value: Any) -> str:
 
 
 def _short(number: float) -> str:
-    return f"{number:g}" if number < MOST_WHOLE else "2^53"
+    if number >= MOST_WHOLE:
+        return "2^53"
+    return f"{number:g}" if float(f"{number:g}") == number else f"{number:.15g}"
 
 
 def seconds(name: str, meaning: str, default: float | None = 0.0, **more: Any) -> Key:

@@ -150,9 +150,12 @@ def _hosts(done: Simulation, counted: Mapping[str, float]) -> dict[str, Any]:
 
 def _air(counted: Mapping[str, float]) -> dict[str, Any]:
     """Frames lost on the air, and what found a queue full: a device's, a host's, or the wired hop's."""
-    sent = counted["air sent"]
-    lost = 100 * counted["air erased"] / sent if sent else None
-    return {"frame_loss_percent": lost, "queue_drops": counted["air dropped"] + counted["refused"] + counted["dropped"]}
+    sent, handed = counted["air sent"], counted["air handed"]
+    return {
+        "frame_loss_percent": 100 * counted["air erased"] / sent if sent else None,
+        "queue_drops": counted["air dropped"] + counted["refused"] + counted["dropped"],
+        "link_queue_drop_percent": 100 * counted["air handed_dropped"] / handed if handed else None,
+    }
 
 
 def _link(done: Simulation, counted: Mapping[str, float]) -> dict[str, Any]:
@@ -169,4 +172,10 @@ def _media(counted: Mapping[str, float]) -> dict[str, Any]:
     if not sent:
         return {}
     found: dict[str, Any] = {"media_loss_percent": 100 * (sent - came) / sent}
-    return found | ({"media_delay_ms": counted["media delay_ns"] / came / 1e6} if came else {})
+    if not came:
+        return found
+    late_ns = max(sent - came, 0) * counted["media longest_ns"]
+    return found | {
+        "media_delay_ms": counted["media delay_ns"] / came / 1e6,
+        "media_delay_with_lost_ms": (counted["media delay_ns"] + late_ns) / max(sent, came) / 1e6,
+    }

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+EVENTS, ENDED, LOSSLESS = BESIDE = ("events", "ended", "lossless")
+"""What a run may give beside metrics: how many events it took, why it could not go on to its end, and from where on its
+channel lost nothing because a trace was over."""
 METRICS: dict[str, str] = {
     "throughput_bps": "application octets, each once, over the time of the workload",
     "goodput_bps": "application octets of complete transfers over that time",
@@ -19,8 +22,9 @@ METRICS: dict[str, str] = {
     "page_goodput_bps": "octets of all pages over the sum of their times",
     "completion_s": "first packet of the connection to the last acknowledgement at the sender",
     "packets_sent": "data packets that TCP sent",
-    "media_delay_with_lost_ms": "the same with lost packets counted as late",
-    "link_queue_drop_percent": "the link's own frames that found the device's queue full",
+    "media_delay_with_lost_ms": "the same, those that did not arrive counted as late as the latest that did",
+    "link_queue_drop_percent": "of the frames that the link protocol handed down, media past it left out, those that "
+    "found the device's queue full",
     "link_timeouts": "timers of the link protocol that ran out",
     "link_resets": "resets of the link",
     "link_discards": "SDUs that the link protocol gave up",

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from multitracer.model.errors import UsageError
-from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.simulate import loops
 from multitracer.replay.simulate.applications import work_of
 from multitracer.replay.simulate.entities import entities, one_estimator
@@ -18,11 +17,12 @@ from multitracer.replay.simulate.key import Value
 from multitracer.replay.simulate.link_session import ROWS, LinkSession, link_session
 from multitracer.replay.simulate.measures import measures
 from multitracer.replay.simulate.media import media_of
-from multitracer.replay.simulate.metrics import METRICS
+from multitracer.replay.simulate.metrics import EVENTS, METRICS
 from multitracer.replay.simulate.radio import directions
 from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.schema import NAMED
 from multitracer.replay.simulate.simulation import Hop, Setting, Simulation
+from multitracer.replay.simulate.standstill import lossless, standstill
 from multitracer.replay.simulate.work import Work
 
 NS = 1_000_000_000
@@ -47,17 +47,8 @@ def run(scenario: Scenario, seed: int) -> dict[str, Any]:
 def metrics(scenario: Scenario, done: Simulation, session: LinkSession | None = None) -> dict[str, Any]:
     """The metrics of a run that has ended, None for those that it cannot have."""
     used = session.metrics(done) if session is not None else {}
-    return dict.fromkeys(METRICS) | measures(scenario, done) | used | _without_progress(done)
-
-
-def _without_progress(done: Simulation) -> dict[str, Any]:
-    """Why a run has no results, where nothing of what was to be transferred was complete at its end."""
-    objects = done.source.work.objects
-    if not len(objects) or (objects["end_ns"] < NEVER).any():
-        return {}
-    if done.given_up:
-        return {"ended": f"no transfer was complete when the link was given up, by {done.engine.until / NS:g} s"}
-    return {"ended": f"no transfer was complete after {done.setting.until_ns / NS:g} s"}
+    found = dict.fromkeys(METRICS) | measures(scenario, done) | used
+    return found | {EVENTS: done.engine.events} | standstill(scenario, done) | lossless(scenario, done)
 
 
 def setting(scenario: Scenario, seed: int) -> Setting:
@@ -84,7 +75,7 @@ def _is_listed(scenario: Scenario, way: str) -> bool:
 
 def _until_ns(scenario: Scenario, applications: Work) -> int:
     """When a run ends at the latest: after its seconds, or where it makes no progress beside its pauses."""
-    if scenario.value("workload.seconds") is not None and scenario.value("workload.connections") is None:
+    if scenario.value("workload.seconds") is not None:
         return scenario.ns("workload.seconds")
     return LONGEST_S * NS + int(applications.pages["pause_ns"].sum())
 
@@ -112,7 +103,10 @@ def _tcp_parameters(scenario: Scenario, tcp: loops.Tcp, own: str) -> Any:
     names = tcp.parameters.Parameters.__dataclass_fields__
     _check_known(scenario, names, own)
     given = {name: scenario.value(f"tcp.{name}", own) for name in names}
-    return tcp.parameters.Parameters(**{name: value for name, value in given.items() if value is not None})
+    try:
+        return tcp.parameters.Parameters(**{name: value for name, value in given.items() if value is not None})
+    except UsageError as error:  # its parameters have the names of the keys
+        raise UsageError(f"tcp.{error}") from error
 
 
 def _check_known(scenario: Scenario, names: Collection[str], own: str) -> None:

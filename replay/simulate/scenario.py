@@ -11,7 +11,7 @@ from typing import Any
 
 from multitracer.model.errors import UsageError
 from multitracer.replay.simulate.kernel_keys import EMULATED
-from multitracer.replay.simulate.key import Key, Value
+from multitracer.replay.simulate.key import Key, Value, shown
 from multitracer.replay.simulate.schema import DIRECTIONS, KEYS, NAMED, base_of
 
 NS_PER_S = 1_000_000_000
@@ -115,6 +115,7 @@ def resolve(name: str, given: Mapping[str, Value]) -> Scenario:
     unused = tuple(sorted(set(given) - {full for full, _ in held}))
     scenario = Scenario(name, held, unused)
     _check_needed(values)
+    _check_narrower(values)
     for check in CHECKS:
         check(scenario)
     return scenario
@@ -160,6 +161,21 @@ def _check_needed(values: Mapping[str, Value]) -> None:
                 raise UsageError(f"{key.name} is missing, which {why} needs\nIt must be {key.range_text}.")
 
 
+def _check_narrower(values: Mapping[str, Value]) -> None:
+    """Raise UsageError for a value that a key cannot have beside another key's."""
+    for full, value in values.items():
+        name, direction = base_of(full)
+        if value is None or not NAMED[name].narrower or not _has_effect(full, values):
+            continue
+        for other, with_values, least, most in NAMED[name].narrower:
+            ways = (direction,) if direction else DIRECTIONS.get(NAMED[name].room, ("",))
+            held = (_said(other, way, values) for way in ways if _holds(other, way, values))
+            said = next((found for found in held if found in with_values), None)
+            if said is not None and not least <= value <= most:
+                may_be = NAMED[name].within(least, most)
+                raise UsageError(f"{full} = {shown(value)}\nWith {other} = {said} it must be {may_be}.")
+
+
 def _same_lengths(first: str, second: str) -> Callable[[Scenario], None]:
     def check(scenario: Scenario) -> None:
         for direction in ("", *DIRECTIONS[first.partition(".")[0]]):
@@ -188,6 +204,19 @@ def _room_for_data(scenario: Scenario) -> None:
         raise UsageError(f"tcp.header_bytes = {header} leaves no room for data in tcp.segment_bytes = {whole}")
 
 
+def _an_end(scenario: Scenario) -> None:
+    said = (scenario.value(key) for key in ("workload.seconds", "workload.connections"))
+    if "workload.seconds" in scenario and not any(said):
+        raise UsageError("workload.seconds = none: nothing says when the workload ends\nGive a number of seconds.")
+
+
+def _transmission_that_is_allowed(scenario: Scenario) -> None:
+    # 25.322 9.6: a PDU is sent MaxDAT - 1 times.
+    for direction in ("", *DIRECTIONS["link"]):
+        if scenario.value("link.rlc-am.max_dat", direction) == 1:
+            raise UsageError("link.rlc-am.max_dat = 1 lets no PDU be sent\nIt must be 0 or from 2 to 10000.")
+
+
 def _window_that_rlp_can_have(scenario: Scenario) -> None:
     # 24.022 numbers frames modulo 62: all and none acknowledged would look the same.
     if scenario.value("link.rlp.window") == 62 and not scenario.flag("link.rlp.as_in_paper"):
@@ -201,7 +230,11 @@ CHECKS: tuple[Callable[[Scenario], None], ...] = (
     _at_most("tcp.min_rto_s", "tcp.max_rto_s"),
     _at_most("tcp.receive_window_initial_bytes", "tcp.receive_window_bytes"),
     _at_most("link.asr.min_timeout_s", "link.asr.max_timeout_s"),
+    _at_most("link.asr.tick_s", "link.asr.max_timeout_s"),
+    _at_most("link.asr.tick_s", "link.asr.initial_srtt_s"),
     _at_most("workload.warmup_s", "workload.seconds"),
     _room_for_data,
+    _an_end,
+    _transmission_that_is_allowed,
     _window_that_rlp_can_have,
 )

@@ -148,7 +148,7 @@ class Simulation:
         """Keep what was counted apart, and forget what was highest and what came first."""
         source = self.source
         source.state.outstanding = source.queue.state.most = 0
-        source.wired.hops["most"] = 0
+        source.wired.hops["most"] = source.media["longest_ns"] = 0
         forget_firsts(source)
         self.before = counts(source, self.engine)
 

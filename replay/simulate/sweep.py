@@ -12,14 +12,14 @@ from typing import Any
 from multitracer.model.errors import InputError
 from multitracer.model.version import VERSION
 from multitracer.replay.simulate import statistics
+from multitracer.replay.simulate.code_digest import code_digest
+from multitracer.replay.simulate.metrics import BESIDE, ENDED, EVENTS, LOSSLESS
 from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.schema import DIRECTIONS
 from multitracer.replay.simulate.variants import Plan
 
 Run = Callable[[Scenario, int], Mapping[str, Any]]
 """Runs one seed of a scenario: the value of each metric."""
-EVENTS, ENDED = "events", "ended"
-"""What a run may give beside metrics: how many events it took, and why it could make no progress."""
 MOST_PAIRED = 50
 """Variants that are compared with each other: their pairs grow with the square."""
 
@@ -51,7 +51,7 @@ def tasks_of(scenario: Scenario, seeds: Sequence[int], *more: str) -> list[Task]
 def _depends(scenario: Scenario) -> list[str]:
     """All that the results depend on but the seed; InputError if the channel's trace cannot be read."""
     traces = {scenario.value("channel.trace", direction) for direction in DIRECTIONS["channel"]} - {None}
-    return [VERSION, scenario.digest, *(_content(path) for path in sorted(traces))]
+    return [VERSION, code_digest(), scenario.digest, *(_content(path) for path in sorted(traces))]
 
 
 def _content(path: str) -> str:
@@ -148,7 +148,7 @@ def _pairs(names: Sequence[str], runs: Sequence[Sequence[Mapping[str, Any]]]) ->
 
 
 def _metrics(run: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in run.items() if name not in (EVENTS, ENDED)}
+    return {name: value for name, value in run.items() if name not in BESIDE}
 
 
 def _events(runs: Sequence[Mapping[str, Any]]) -> int | None:
@@ -157,10 +157,10 @@ def _events(runs: Sequence[Mapping[str, Any]]) -> int | None:
 
 
 def why_ended(plan: Plan, runs: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
-    """Of each variant in which runs could make no progress: how many, and why."""
+    """Of each variant in which runs could not go on, or met less than they were to: how many, and what happened."""
     said = []
     for variant, of_one in zip(plan.variants, runs, strict=True):
-        reasons = [run[ENDED] for run in of_one if run.get(ENDED)]
+        reasons = [run[name] for run in of_one for name in (ENDED, LOSSLESS) if run.get(name)]
         for reason in dict.fromkeys(reasons):
             said.append(f"{variant.scenario.name}: {reasons.count(reason)} of {len(of_one)} runs: {reason}")
     return said

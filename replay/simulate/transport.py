@@ -79,9 +79,9 @@ STATE = numbers(
 """`wired_host`: the queue of the wired hop is the wired host's interface queue; `outstanding`: the most segments that a
 server had sent and not heard of. `reset_ns`: when the link was reset last (-1: never). `watched`: packets on the link
 that TCP sent again."""
-MEDIA_STATE = numbers("next octets sent came dropped delay_ns")
+MEDIA_STATE = numbers("next octets sent came dropped delay_ns longest_ns")
 """Of one direction: the next packet's place among the times; counted: sent, arrived, dropped in queues, and the sum of
-the delays of those that arrived."""
+the delays of those that arrived, and the longest."""
 TRAFFIC = numbers("sent came refused carried lost late on_air gone")
 """Of one host, octets: sent by TCP and media; that came to it; refused by the link protocol; that the link carried from
 it, and lost for good; and packets that came for a connection that is over. Positions in what its side was offered:
@@ -259,6 +259,7 @@ def come_to_end(source: Transport, books: Any, what: int, now: int) -> int:
         media = source.media[1 - end]
         media.came += 1
         media.delay_ns += now - packet.sent_ns
+        media.longest_ns = max(media.longest_ns, now - packet.sent_ns)
         return -1
     slot = source.work.objects[packet.connection].slot
     if source.work.slots[slot].object != packet.connection:  # it is late: another object has the connection now

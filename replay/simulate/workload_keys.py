@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from multitracer.replay.simulate.key import Key, flag, number, seconds, whole, word
+from collections.abc import Mapping
+
+from multitracer.replay.simulate.key import Key, Value, flag, number, seconds, whole, word
 
 KIND = "workload.kind"
 _FILES = ((KIND, ("file-transfer", "repeated-files")),)
@@ -13,6 +15,12 @@ _TIMED = ((KIND, ("web-browsing", "web-sessions", "none")),)
 _ON = (("contention.enabled", (True,)),)
 _MOST_BYTES = 10**12
 _MOST_OBJECTS = 10_000_000
+
+
+def _as_long(values: Mapping[str, Value]) -> float | None:
+    counted = values[KIND] == "web-sessions" and values["workload.connections"] is not None
+    return None if counted else 2000.0
+
 
 WORKLOAD = (
     word(KIND, "What the application does.", "file-transfer", "web-browsing", "web-sessions", "repeated-files", "none"),
@@ -25,10 +33,11 @@ WORKLOAD = (
     whole("workload.file_bytes_max", "The largest file: sizes are log-uniform from file_bytes to this.", None, least=1,
           most=_MOST_BYTES, where=(*_FILES, ("workload.segments", (None,))), default_text="file_bytes"),
     whole("workload.files", "Files, one after the other.", 1, least=1, most=1_000_000, where=_FILES),
-    seconds("workload.seconds", "How long the web is used.", 2000.0, above=True, where=_TIMED),
-    whole("workload.connections", "Connections after which it ends, with the page that has the last one, whatever "
-          "the time.", None, least=1,
-          most=_MOST_OBJECTS, where=_SESSIONS, default_text="none"),
+    whole("workload.connections", "Connections after which it ends, with the page that has the last one, or with "
+          "workload.seconds if that is said and over before.", None, least=1, most=_MOST_OBJECTS, where=_SESSIONS,
+          default_text="none"),
+    seconds("workload.seconds", "How long the web is used.", None, above=True, where=_TIMED, derived=_as_long,
+            default_text="2000; beside workload.connections none"),
     whole("workload.parallel_connections", "Connections at a time.", None, least=1, most=1000, where=_WEB,
           derived=lambda values: 2 if values[KIND] == "web-sessions" else 4, default_text="4; sessions 2"),
     whole("workload.packet_bytes", "Largest packet that requests and replies are cut into.", 250, least=1, most=65_535,

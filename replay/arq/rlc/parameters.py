@@ -178,23 +178,26 @@ class Parameters:
             raise UsageError("piggyback needs length_indicators, which say where a status report begins")
         if self.control_pdu_bytes > self.pdu_bytes:
             raise UsageError(f"control_pdu_bytes is {self.control_pdu_bytes}; it must be from 0 to {self.pdu_bytes}")
-        if 0 < self.control_pdu_bytes < _LEAST_PDU_BYTES:
-            raise UsageError(f"control_pdu_bytes is {self.control_pdu_bytes}; it must be 0 or from {_LEAST_PDU_BYTES}")
+        if 0 < self.control_pdu_bytes < LEAST_PDU_BYTES:
+            raise UsageError(f"control_pdu_bytes is {self.control_pdu_bytes}; it must be 0 or from {LEAST_PDU_BYTES}")
 
 
-_LEAST_PDU_BYTES = 16
+LEAST_PDU_BYTES = 16
 """Room for a report that names a PDU beside an MRW, an MRW_ACK and a WINDOW."""
-_LONGEST_NS = 1000 * 1000 * MS
+LONGEST_NS = 1000 * 1000 * MS
+MOST_POLL_SDU = 64
+"""The largest value of Poll_SDU that 25.331 can configure (10.3.4.4)."""
 _RANGES = (
-    ("pdu_bytes", _LEAST_PDU_BYTES, LARGEST_PDU_BYTES),
+    ("pdu_bytes", LEAST_PDU_BYTES, LARGEST_PDU_BYTES),
     ("tx_window", 1, LARGEST_WINDOW), ("rx_window", 1, LARGEST_WINDOW),
-    ("poll_ns", 0, _LONGEST_NS), ("poll_pdu", 0, LARGEST_WINDOW), ("poll_sdu", 0, 64), ("poll_window_percent", 0, 100),
-    ("poll_periodic_ns", 0, _LONGEST_NS), ("poll_prohibit_ns", 0, _LONGEST_NS), ("status_periodic_ns", 0, _LONGEST_NS),
-    ("status_prohibit_ns", 0, _LONGEST_NS), ("epc_ns", 0, _LONGEST_NS), ("tti_ns", 1, _LONGEST_NS),
-    ("pdus_per_tti", 1, 1000), ("max_dat", 0, 10_000), ("discard_ns", 0, _LONGEST_NS), ("mrw_ns", 1, _LONGEST_NS),
-    ("max_mrw", 0, 10_000), ("rst_ns", 1, _LONGEST_NS), ("max_rst", 1, 10_000), ("max_sdu_bytes", 1, 65_535),
+    ("poll_ns", 0, LONGEST_NS), ("poll_pdu", 0, LARGEST_WINDOW), ("poll_sdu", 0, MOST_POLL_SDU),
+    ("poll_window_percent", 0, 100),
+    ("poll_periodic_ns", 0, LONGEST_NS), ("poll_prohibit_ns", 0, LONGEST_NS), ("status_periodic_ns", 0, LONGEST_NS),
+    ("status_prohibit_ns", 0, LONGEST_NS), ("epc_ns", 0, LONGEST_NS), ("tti_ns", 1, LONGEST_NS),
+    ("pdus_per_tti", 1, 1000), ("max_dat", 0, 10_000), ("discard_ns", 0, LONGEST_NS), ("mrw_ns", 1, LONGEST_NS),
+    ("max_mrw", 0, 10_000), ("rst_ns", 1, LONGEST_NS), ("max_rst", 1, 10_000), ("max_sdu_bytes", 1, 65_535),
     ("queue_sdus", 1, MOST_QUEUE_SDUS), ("control_pdu_bytes", 0, LARGEST_PDU_BYTES), ("header_bytes", 0, 64),
-    ("resend_guard_ns", 0, _LONGEST_NS), ("missing_threshold", 1, LARGEST_WINDOW), ("waiting_sdus", 0, MOST_QUEUE_SDUS),
+    ("resend_guard_ns", 0, LONGEST_NS), ("missing_threshold", 1, LARGEST_WINDOW), ("waiting_sdus", 0, MOST_QUEUE_SDUS),
 )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """Adaptive selective repeat: SR (see `machine`) with a timeout that follows the link's round trips.
 
 The arithmetic is TCP's integer one in ticks of 10 ms: the smoothed round trip is kept times 8, its variation
-times 4. Without ticks (`arithmetic` float) it is the same in nanoseconds, where a sum is cut by less than one. The
+times 4. A sample is cut to whole ticks, where TCP counts the ticks that its clock made meanwhile: the source states
+neither. Without ticks (`arithmetic` float) it is the same in nanoseconds, where a sum is cut by less than one. The
 machine decides which acknowledgements give a sample: those of something new, from the highest frame that
 they acknowledge. The timeout is not backed off, and is at least a tick.
 Source: Xylomenos & Makidis, MONET 13 (3-4), 2008; V. Jacobson, SIGCOMM 1988, appendix A.
@@ -15,9 +16,10 @@ from typing import Any
 from multitracer.compute.kernels import kernel
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.fields import numbers, record
-from multitracer.replay.arq.sr.parameters import LONGEST_MS, MS, WindowParameters, within
+from multitracer.replay.arq.sr.parameters import LONGEST_MS, WindowParameters, nanoseconds, within_ms
 
 LARGEST_WEIGHT = 16
+SHORTEST_TICK_MS, LONGEST_TICK_MS = 1, 1000
 ARITHMETICS = ("integer", "float")
 ESTIMATE = numbers("srtt8 var4 rtxto_ns largest_ns")
 """The smoothed round trip in ticks times 8, its variation in ticks times 4, the timeout that follows, and the largest
@@ -32,17 +34,18 @@ class AsrParameters(WindowParameters):
     """Weight of the smoothed round trip (paper: 1 to 4; 3 + 2 best with uniform errors)."""
     beta: float = 2
     """Weight of its variation (paper: 0, 2 or 4)."""
-    initial_srtt_ms: int = 1100
+    initial_srtt_ms: float = 1100
     """The smoothed round trip before any sample (paper: 1.1 s; the variation begins at 0)."""
-    max_timeout_ms: int = 0
+    max_timeout_ms: float = 0
     """The timeout is at most this; 0: no limit (paper: none). Without one it can run away: the sample of an ACK that
     had to wait for a repair by timeout holds that timeout, and the next timeout is `alpha` times as long."""
-    min_timeout_ms: int = 0
+    min_timeout_ms: float = 0
     """The timeout is at least this, and a tick (paper: none is stated)."""
-    tick_ms: int = 10
+    tick_ms: float = 10
     """What all times are counted in (paper: 10 ms)."""
     arithmetic: str = "integer"
-    """`integer`: TCP's code, in ticks; `float`: without ticks (paper: both, integer unless said)."""
+    """`integer`: TCP's code, in ticks, each sample cut to whole ones; `float`: without ticks (paper: both, integer
+    unless said; it states no rounding)."""
     karn: bool = False
     """Whether frames sent more than once give no sample; the paper excludes only duplicate ACKs."""
     var_uses_new_srtt: bool = False
@@ -56,12 +59,12 @@ class AsrParameters(WindowParameters):
                 raise UsageError(f"{name} {getattr(self, name)!r} must be a number from {least} to {LARGEST_WEIGHT}")
         if self.arithmetic not in ARITHMETICS:
             raise UsageError(f"arithmetic {self.arithmetic!r} must be one of {', '.join(ARITHMETICS)}")
-        within("min_timeout_ms", self.min_timeout_ms, 0, LONGEST_MS)
-        within("tick_ms", self.tick_ms, 1, 1000)
-        within("max_timeout_ms", self.max_timeout_ms, 0, LONGEST_MS)
+        within_ms("min_timeout_ms", self.min_timeout_ms, 0, LONGEST_MS)
+        within_ms("tick_ms", self.tick_ms, SHORTEST_TICK_MS, LONGEST_TICK_MS)
+        within_ms("max_timeout_ms", self.max_timeout_ms, 0, LONGEST_MS)
         if 0 < self.max_timeout_ms < self.tick_ms:
-            raise UsageError(f"max_timeout_ms {self.max_timeout_ms} must be 0 or from {self.tick_ms}, a tick")
-        within("initial_srtt_ms", self.initial_srtt_ms, self.tick_ms, LONGEST_MS)
+            raise UsageError(f"max_timeout_ms {self.max_timeout_ms:g} must be 0 or from {self.tick_ms:g}, a tick")
+        within_ms("initial_srtt_ms", self.initial_srtt_ms, self.tick_ms, LONGEST_MS)
         for name in ("karn", "var_uses_new_srtt"):
             if not isinstance(getattr(self, name), bool):
                 raise UsageError(f"{name} {getattr(self, name)!r} must be True or False")
@@ -69,11 +72,11 @@ class AsrParameters(WindowParameters):
     def rules(self) -> Any:
         """The parameters as kernels read them."""
         rules = super().rules()
-        rules.tick_ns = self.tick_ms * MS if self.arithmetic == "integer" else 1
+        rules.tick_ns = nanoseconds(self.tick_ms) if self.arithmetic == "integer" else 1
         rules.alpha, rules.beta = self.alpha, self.beta
-        rules.srtt_ticks = self.initial_srtt_ms * MS // rules.tick_ns
-        rules.least_ns = max(rules.tick_ns, self.min_timeout_ms * MS)
-        rules.most_ns = self.max_timeout_ms * MS
+        rules.srtt_ticks = nanoseconds(self.initial_srtt_ms) // rules.tick_ns
+        rules.least_ns = max(rules.tick_ns, nanoseconds(self.min_timeout_ms))
+        rules.most_ns = nanoseconds(self.max_timeout_ms)
         rules.karn, rules.new_srtt = self.karn, self.var_uses_new_srtt
         return rules
 

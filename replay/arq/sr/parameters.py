@@ -25,7 +25,8 @@ NO_RENACK, BY_ECHO, BY_TIME = range(3)
 """Values of `renacks` in the rules: every is by time too, after 0 ns."""
 TIMER_STARTS = ("hand-down", "sent")
 PIGGYBACKS = ("due", "late")
-LONGEST_MS = 3_600_000
+SHORTEST_MS, LONGEST_MS = 1e-6, 3_600_000
+"""A nanosecond, in which times are counted, and an hour."""
 LARGEST_HEADER = 64
 MOST_RETRANSMISSIONS = 10_000
 
@@ -48,13 +49,25 @@ def within(name: str, value: int, low: int, high: int) -> None:
         raise UsageError(f"{name} {value!r} must be a whole number from {low} to {high}")
 
 
+def within_ms(name: str, value: float, low: float, high: float) -> None:
+    """Raise UsageError unless `value` is a number of milliseconds from `low` to `high`."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        said = f"{value:.10g}" if isinstance(value, float) else repr(value)
+        raise UsageError(f"{name} {said} must be a number from {low:.10g} to {high:.10g}")
+
+
+def nanoseconds(ms: float) -> int:
+    """Milliseconds as whole nanoseconds."""
+    return round(ms * MS)
+
+
 @dataclass(frozen=True, kw_only=True)
 class WindowParameters:
     """What SR and ASR have in common; both sides of a link have the same."""
 
     window: int = 127
     """Frames that may be sent and not acknowledged, and that a receiver keeps (paper: 127)."""
-    ack_delay_ms: int = 500
+    ack_delay_ms: float = 500
     """So long an ACK waits for a data frame to travel with (paper: 0.5 s)."""
     nack: str = "multireject"
     """How missing frames are reported. `multireject`: a NACK for each at once, and again by the rule of `renack`;
@@ -64,7 +77,7 @@ class WindowParameters:
     """With `multireject`, `echo`: a frame still missing after the sender answered its NACK gets another; `rtt`: one
     still missing `renack_ms` after its last NACK does when the next data frame comes; `every`: each data frame that
     comes while it is missing makes another; `none`: one NACK each."""
-    renack_ms: int = 133
+    renack_ms: float = 133
     """With `rtt`: the link's round trip (paper: twice 50 ms, a frame and an ACK at 64 kbit/s)."""
     timer_starts: str = "hand-down"
     """A frame's timer, and ASR's sample, start when it is handed down (paper), or when it has been `sent`."""
@@ -83,10 +96,10 @@ class WindowParameters:
 
     def __post_init__(self) -> None:
         within("window", self.window, 1, MODULUS // 2)
-        within("ack_delay_ms", self.ack_delay_ms, 0, LONGEST_MS)
+        within_ms("ack_delay_ms", self.ack_delay_ms, 0, LONGEST_MS)
         within("header_bytes", self.header_bytes, SMALLEST_HEADER, LARGEST_HEADER)
         within("control_bytes", self.control_bytes, SMALLEST_HEADER, LARGEST_HEADER)
-        within("renack_ms", self.renack_ms, 0, LONGEST_MS)
+        within_ms("renack_ms", self.renack_ms, 0, LONGEST_MS)
         within("queue_sdus", self.queue_sdus, 1, ROOM)
         within("max_retransmissions", self.max_retransmissions, -1, MOST_RETRANSMISSIONS)
         for name, words in (
@@ -99,12 +112,12 @@ class WindowParameters:
         """The parameters as kernels read them."""
         rules = record(RULES)
         rules.window = self.window
-        rules.ack_delay_ns = self.ack_delay_ms * MS
+        rules.ack_delay_ns = nanoseconds(self.ack_delay_ms)
         rules.one_outstanding = self.nack == "one-outstanding"
         rules.renacks = (NO_RENACK, BY_ECHO, BY_TIME, BY_TIME)[RENACK.index(self.renack)]
         if self.nack != "multireject":
             rules.renacks = NO_RENACK
-        rules.renack_ns = self.renack_ms * MS if self.renack == "rtt" else 0
+        rules.renack_ns = nanoseconds(self.renack_ms) if self.renack == "rtt" else 0
         rules.late_acks, rules.timer_on_air = self.piggyback == "late", self.timer_starts == "sent"
         rules.most_sendings = 1 + self.max_retransmissions
         rules.header_bytes, rules.control_bytes = self.header_bytes, self.control_bytes
@@ -115,15 +128,15 @@ class WindowParameters:
 class SrParameters(WindowParameters):
     """SR: every frame is sent again after the same timeout."""
 
-    timeout_ms: int = 1100
+    timeout_ms: float = 1100
     """From handing a frame down to sending it again (paper: 900 to 1300, comparisons at 1100)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        within("timeout_ms", self.timeout_ms, 1, LONGEST_MS)
+        within_ms("timeout_ms", self.timeout_ms, SHORTEST_MS, LONGEST_MS)
 
     def rules(self) -> Any:
         """The parameters as kernels read them."""
         rules = super().rules()
-        rules.timeout_ns = self.timeout_ms * MS
+        rules.timeout_ns = nanoseconds(self.timeout_ms)
         return rules

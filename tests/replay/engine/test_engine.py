@@ -307,3 +307,40 @@ def digest(mode: str) -> str:
 def test_compiled_and_plain_runs_are_equal(mode: str) -> None:
     """Every event, stretch and SDU of three protocols on either kind of link; nothing is read out of bounds."""
     assert digest(mode) == digest("plain") != ""
+
+
+def test_what_happens_at_an_instant_is_one_event_of_its_kind() -> None:
+    """Two SDUs at once over an eager raw link, and a third while the first is on the air.
+
+    At 0 both are offered (1) and handed down, the first is put on the air (2), its last bit lets the second go (3), the
+    third is offered meanwhile (4) and handed down (5), and goes (6); three arrivals (7, 8, 9), after each of which the
+    receiver is asked for an answer (10, 11, 12).
+    """
+    forth, back = (Direction(DELAY_NS, rate_bps=RATE_BPS, eager=True) for _ in range(2))
+    offers = [(0, 0, FRAME_BYTES), (0, 0, FRAME_BYTES), (5 * MS, 0, FRAME_BYTES)]
+    driven = engine("raw", forth, back, source(offers)).run(1000 * MS)
+    assert driven.events == 12
+
+
+@pytest.mark.parametrize("step", [1, 7, 100])
+def test_events_are_the_same_in_parts_and_where_room_has_to_grow(step: int) -> None:
+    """Going on counts nothing twice."""
+    forth, back = (Direction(DELAY_NS, rate_bps=RATE_BPS, channel=erased([3, 5]), eager=True) for _ in range(2))
+    offers = [(k * MS, 0, DATA_BYTES) for k in range(100)]
+    known = kinds()["sr"]
+    counted = []
+    for room, until in ((4, range(step * MS, 5000 * MS, step * MS)), (4096, [5000 * MS])):
+        parameters = (known.parameters(), known.parameters())
+        driven = Engine(known.protocol, parameters, forth, back, source(offers), Keep(ledger=room))
+        for part in [*until, 5000 * MS]:
+            driven.run(part)
+        counted.append(driven.events)
+    assert counted[0] == counted[1] > 200
+
+
+def test_frames_of_an_entity_that_find_the_queue_full_are_counted_apart() -> None:
+    """A packet past it is on the air; of five of its own two wait and three are dropped, as is a later one past it."""
+    forth, back = (Direction(DELAY_NS, rate_bps=RATE_BPS, eager=True, queue_frames=2) for _ in range(2))
+    offers = [(0, 0, FRAME_BYTES, 1, 1), *[(1, 0, FRAME_BYTES)] * 5, (2, 0, FRAME_BYTES, 1, 1)]
+    state = engine("raw", forth, back, source(offers)).run(MS).link.forth.state
+    assert (int(state.handed), int(state.handed_dropped), int(state.dropped)) == (5, 3, 4)

@@ -237,3 +237,18 @@ def test_runs_are_paired_by_seed() -> None:
                 samples["throughput_bps"].seeds[3:], samples["throughput_bps"].values[3:]
             )
     assert decision(replace(made, points=points, _found={}), "P000-029").verdict == "reproduced"
+
+
+@pytest.mark.parametrize(
+    ("percent", "said"), [(0.1, ""), (2.5, "; the queue dropped up to 2.5 % of the link's own frames")]
+)  # fmt: skip
+def test_a_row_decided_while_the_queue_drops_the_links_own_frames_says_so(percent: float, said: str) -> None:
+    """Above 0.1 % at a point that it is decided on; others say nothing of it, and verdicts stay."""
+    dropped = table("rlc-sack").assign(metric="link_queue_drop_percent", value=percent)
+    dropped = dropped[dropped["variant"].str.startswith("sack")]
+    both = pd.concat([table("rlc-sack"), dropped])
+    plain, found = (paper_document("rlc-sack", rows, "quick") for rows in (table("rlc-sack"), both))
+    before, after = ({row["id"]: row for row in one["statements"]} for one in (plain, found))
+    assert after["P000-029"]["because"] == before["P000-029"]["because"] + said
+    assert after["P000-043"]["because"] == before["P000-043"]["because"]  # there are no runs of it
+    assert [row["verdict"] for row in after.values()] == [row["verdict"] for row in before.values()]

@@ -159,3 +159,25 @@ def test_both_sides_can_learn_from_each_other() -> None:
     assert int(one.engine.a.estimate.srtt8) == int(one.engine.b.estimate.srtt8)
     assert int(two.engine.a.estimate.srtt8) != int(two.engine.b.estimate.srtt8)
     assert np.shares_memory(one.engine.a.estimate, one.engine.b.estimate)
+
+
+def test_times_of_selective_repeat_are_kept_to_the_nanosecond() -> None:
+    """Timeouts, waits of ACKs, ticks and bounds, and the link's round trip between two NACKs of a frame."""
+    sr = entities(scenario(link__protocol="sr", link__sr__timeout_s=0.0105, link__sr__ack_delay_s=1.23e-4))[0].rules()
+    assert (int(sr.timeout_ns), int(sr.ack_delay_ns)) == (10_500_000, 123_000)
+    given = {"tick_s": 0.0015, "initial_srtt_s": 0.0105, "min_timeout_s": 0.0025, "max_timeout_s": 1.00000001}
+    asr = entities(scenario(link__protocol="asr", **{f"link__asr__{name}": value for name, value in given.items()}))[1]
+    rules = asr.rules()
+    assert (int(rules.tick_ns), int(rules.srtt_ticks)) == (1_500_000, 7)
+    assert (int(rules.least_ns), int(rules.most_ns)) == (2_500_000, 1_000_000_010)
+    again = entities(scenario(link__protocol="sr", link__sr__renack="rtt"))[0].rules()
+    assert int(again.renack_ns) == 100_000_000 + 2 * 31_250_000
+
+
+def test_a_timeout_of_parts_of_a_millisecond_runs_out_when_it_says() -> None:
+    """The frame that is lost is sent again 10.5 ms after it was handed down, and not 10."""
+    described = scenario(
+        link__protocol="sr", link__sr__timeout_s=0.0105, link__rate_bps=10_000_000, link__delay_s=0.001,
+        tcp__syn=False, workload__segments=1, channel__model="listed", channel__forward__frames="0",
+    )  # fmt: skip
+    assert measures(described, simulated(described))["repair_s"] == pytest.approx([0.0105], abs=1e-9)

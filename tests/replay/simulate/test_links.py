@@ -96,6 +96,9 @@ def test_what_a_reliable_link_loses_tcp_need_not_send_again(link: str) -> None:
     assert measures(described(link), found)["link_transmissions_per_frame"] > 1
 
 
+QUEUE = "link_queue_drop_percent"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("link", "counted"),
@@ -109,10 +112,10 @@ def test_what_a_reliable_link_loses_tcp_need_not_send_again(link: str) -> None:
     ],
 )
 def test_a_link_has_the_metrics_that_its_machine_counts(link: str, counted: set[str]) -> None:
-    """Transmissions per frame for all of them, 1 where nothing is lost; without losses nothing else is counted."""
+    """Transmissions per frame, 1 where nothing is lost, and the queue's drops for all; nothing else is counted then."""
     found = measures(described(link), sent(link, 0))
-    assert {name for name in found if name.startswith("link_")} == counted | {"link_transmissions_per_frame"}
-    assert all(found[name] == 0 for name in counted)
+    assert {name for name in found if name.startswith("link_")} == counted | {"link_transmissions_per_frame", QUEUE}
+    assert all(found[name] == 0 for name in counted | {QUEUE})
     repeats = 0.1 if link == "rlc-am" else 0.0  # the last PDU, for polls with nothing left to send
     assert 1 <= found["link_transmissions_per_frame"] <= 1 + repeats
 
@@ -227,7 +230,7 @@ def test_the_keys_of_rlc_am_are_the_parameters_of_the_paper() -> None:
         ({"channel__unit": "tti"}, "channel.unit = tti needs link.tti_s"),
         ({"link__protocol": "rlc-am", "link__header_bytes": 6}, "link.header_bytes cannot be set with rlc-am"),
         ({"link__protocol": "rlc-um", "link__header_bytes": 6}, "link.header_bytes cannot be set with rlc-um"),
-        ({"link__protocol": "asr", "link__asr__alpha": 17}, "alpha 17.0 must be a number from 1 to 16"),
+        ({"link__protocol": "asr", "link__asr__alpha": 17}, "link.asr.alpha = 17\nIt must be a number from 1 to 16"),
         (
             {"link__protocol": "rlc-am", "link__rlc_am__poll_timer_starts": "periodic",
              "link__rlc_am__poll_periodic_s": 1}, "poll_periodic_s must be 0",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,6 +68,80 @@ def test_a_run_without_progress_says_why(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found["throughput_bps"] == 0
     assert found["completion_s"] is None
     assert found["ended"] == "no transfer was complete after 200 s"
+
+
+def trace(folder: Path, text: str) -> dict[str, str]:
+    """A channel that loses frames forward as an erasure trace says, and none in reverse."""
+    (folder / "trace.txt").write_text(text)
+    return {"channel__forward__model": "trace", "channel__forward__trace": str(folder / "trace.txt")}
+
+
+def test_a_run_that_stops_halfway_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Of three files the link carries one and a half, and then nothing more: what was complete, and since when not."""
+    monkeypatch.setattr(runs, "LONGEST_S", 400)
+    dead = trace(tmp_path, "0" * 32 + "1" * 5000)
+    found = run(scenario(workload__files=3, **SHORT, **dead), 1)
+    said = re.fullmatch(
+        r"the last of 1 complete transfers ended at ([0-9.]+) s, the run after 400 s; "
+        r"nothing was acknowledged from ([0-9.]+) s on", found["ended"],
+    )  # fmt: skip
+    assert said
+    assert 0.6 < float(said[1]) < float(said[2]) < 2
+
+
+def test_a_web_run_over_a_link_that_died_says_since_when_nothing_came(tmp_path: Path) -> None:
+    """Its rate up to the last page is that of a link that lives; one whose time is over says nothing."""
+    web = {"workload__kind": "web-browsing", "workload__seconds": 300}
+    found = run(scenario(**web, **trace(tmp_path, "0" * 500 + "1" * 5000)), 1)
+    assert found["throughput_bps"] > 0
+    assert "the run after 300 s; nothing was acknowledged from" in found["ended"]
+    assert "ended" not in run(scenario(**web), 1)
+
+
+def test_a_run_that_outlasts_its_erasure_trace_says_that_nothing_was_lost_after_it(tmp_path: Path) -> None:
+    """Of each direction that has one; one that is as long as the run is not over."""
+    short = run(scenario(**SHORT, **trace(tmp_path, "0001")), 1)
+    assert short["lossless"] == (
+        "the erasure trace was over before the run, forward of 4 frames: nothing was lost after that"
+    )
+    both = {"channel__model": "trace", "channel__trace": str(tmp_path / "trace.txt"), "link__tti_s": 0.04}
+    assert "forward of 4 opportunities and reverse of 4 opportunities" in run(scenario(**SHORT, **both), 1)["lossless"]
+    assert "lossless" not in run(scenario(**SHORT, **trace(tmp_path, "0" * 1000)), 1)
+    assert "lossless" not in run(scenario(**SHORT, channel__model="listed", channel__frames="0"), 1)
+
+
+def test_both_directions_lose_the_same_places_of_one_trace_and_their_own_of_two(tmp_path: Path) -> None:
+    """As the key says."""
+    for name, text in (("one", "0100"), ("two", "0010")):
+        (tmp_path / name).write_text(text)
+    one, two = ({f"channel__{side}trace": str(tmp_path / name)} for side, name in (("", "one"), ("reverse__", "two")))
+    for keys, up in ((one, [0, 1, 0, 0]), (one | two, [0, 0, 1, 0])):
+        made = runs.setting(scenario(channel__model="trace", **keys), 1).radio
+        assert [way.channel.trace.tolist() for way in made] == [[0, 1, 0, 0], up]
+
+
+@pytest.mark.parametrize(("keys", "begun"), [
+    ({"workload__connections": 6, "workload__seconds": 100_000}, 6), ({"workload__connections": 6}, 6),
+])  # fmt: skip
+def test_web_sessions_end_with_their_connections(keys: dict[str, Any], begun: int) -> None:
+    """With the page that has the last one, before their seconds are over, or where none are said."""
+    done = simulated(scenario(workload__kind="web-sessions", tcp__variant="fack", **keys), until_s=100_000)
+    objects = done.source.work.objects
+    assert done.ended_ns is not None
+    assert (objects["end_ns"] < NEVER).all()
+    assert begun <= len(objects) < begun + done.source.work.pages["end"][-1] - done.source.work.pages["first"][-1]
+
+
+def test_web_sessions_end_with_their_seconds_where_those_are_over_first() -> None:
+    """Both are said: the run ends with the one that is reached first; with neither it is refused."""
+    keys = {"workload__kind": "web-sessions", "tcp__variant": "fack"}
+    both = runs.setting(scenario(**keys, workload__connections=500, workload__seconds=30), 1)
+    assert both.until_ns == 30 * 10**9
+    assert len(both.work.objects) >= 500
+    assert scenario(**keys).number("workload.seconds") == 2000
+    assert scenario(**keys, workload__connections=500).value("workload.seconds") is None
+    with pytest.raises(UsageError, match="nothing says when the workload ends"):
+        scenario(**keys, workload__seconds="none")
 
 
 def test_without_a_workload_only_media_are_sent_for_its_seconds() -> None:

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from multitracer.model.errors import UsageError
+from multitracer.replay.arq import sdu_queue
+from multitracer.replay.arq.rlc import parameters as rlc
+from multitracer.replay.arq.sr import asr, frames
+from multitracer.replay.arq.sr import parameters as sr
+from multitracer.replay.engine import direction as engine
+from multitracer.replay.simulate import limits, wired
 from multitracer.replay.simulate.key import LEAST_S, Key
+from multitracer.replay.simulate.run import refusal
 from multitracer.replay.simulate.scenario import resolve
 from multitracer.replay.simulate.schema import DIRECTIONS, KEYS, NAMED, parsed
+from multitracer.replay.tcp import packets
+from multitracer.replay.tcp import parameters as tcp
 
 ABSURD = ("nan", "inf", "-inf", "1" + "0" * 400, "-1e308", "1e-300", "[", {}, [], True, -1)
 
@@ -52,7 +65,121 @@ def test_a_number_that_makes_no_sense_is_refused_by_its_key_and_range(key: Key) 
         assert len(str(told.value).splitlines()) == 2
 
 
-@given(st.floats(LEAST_S, 1e6) | st.just(0.0))
+RANGED = [key for key in KEYS if key.kind in ("whole", "number", "wholes", "numbers")]
+"""Every key whose documentation names a range."""
+
+
+@pytest.mark.parametrize("key", RANGED, ids=lambda key: key.name)
+def test_a_value_just_outside_of_a_documented_range_is_refused_by_key_and_range(key: Key) -> None:
+    """On either side; the ends themselves are taken, but for an end that it must be above."""
+    step = 1 if key.kind in ("whole", "wholes") else max(abs(key.most), 1) * 1e-9
+    outside = [key.least - step, key.most + step, *([key.least] if key.above else [])]
+    for value in outside:
+        with pytest.raises(UsageError) as told:
+            key.parse(value)
+        assert key.name in str(told.value)
+        assert key.range_text in str(told.value)
+    for value in ends(key):
+        assert key.parse(value) in (value, (value,))
+
+
+def ends(key: Key) -> tuple[float, float]:
+    """The least and the most that a key may be."""
+    above = LEAST_S if key.unit == "s" else 1e-9
+    return key.least + above * key.above, key.most
+
+
+def test_limits_of_keys_are_those_of_the_models() -> None:
+    """They stand twice, as the models take long to load."""
+    assert limits.LONGEST_AIR_S * 1e9 == engine.LONGEST_NS
+    assert (limits.MOST_PER_SLOT, limits.LONGEST_QUEUE) == (engine.MOST_PER_SLOT, engine.LONGEST_QUEUE)
+    assert (limits.WIRED_ROOM, limits.QUEUE_ROOM) == (wired.ROOM, sdu_queue.ROOM)
+    assert (limits.LARGEST_HEADER, limits.SMALLEST_SR_HEADER) == (sr.LARGEST_HEADER, frames.SMALLEST_HEADER)
+    assert (2 * limits.LARGEST_SR_WINDOW, limits.LONGEST_SR_S * 1000) == (frames.MODULUS, sr.LONGEST_MS)
+    assert limits.LARGEST_ASR_WEIGHT == asr.LARGEST_WEIGHT
+    ticks = (limits.SHORTEST_ASR_TICK_S * 1000, limits.LONGEST_ASR_TICK_S * 1000)
+    assert ticks == (asr.SHORTEST_TICK_MS, asr.LONGEST_TICK_MS)
+    assert (limits.SMALLEST_PDU, limits.LARGEST_PDU) == (rlc.LEAST_PDU_BYTES, rlc.LARGEST_PDU_BYTES)
+    assert (limits.LARGEST_RLC_WINDOW, limits.MOST_POLL_SDU) == (rlc.LARGEST_WINDOW, rlc.MOST_POLL_SDU)
+    assert limits.LONGEST_RLC_S * 1e9 == rlc.LONGEST_NS
+    assert (limits.MOST_SEGMENTS, limits.LONGEST_RTO_S) == (tcp.MOST_SEGMENTS, tcp.LONGEST_S)
+    assert limits.MOST_SACK_BLOCKS == packets.SACK_BLOCKS
+
+
+BESIDE: dict[str, Any] = {
+    "channel.frame_loss_rate": 0.1, "channel.bit_error_rate": 1e-6, "channel.bad_s": 1.0, "link.tti_s": 0.02,
+    "link.far_buffer_bytes": 5000, "link.far_drain_bps": 1000.0, "workload.segments": 3,
+}  # fmt: skip
+"""What keys need beside them to have an effect."""
+MODELS_OF_TCP = [("reno", "ns-2"), ("sack", "rfc"), ("bsd", "ns-2"), ("linux-2.4", "ns-2")]
+
+
+def settings_with(key: Key) -> Iterator[dict[str, Any]]:
+    """Scenarios in which a key has an effect: with each link protocol, or each model of TCP, that may have a say."""
+    base = required(key)
+    if key.room == "tcp":
+        yield from (base | {"tcp.variant": variant, "tcp.model": model} for variant, model in MODELS_OF_TCP)
+    elif key.room == "link" and key.name.count(".") == 1 and not key.where:
+        slotted = {"link.tti_s": BESIDE["link.tti_s"]} if key.name == "link.blocks_per_tti" else {}
+        yield from (base | slotted | {"link.protocol": name} for name in NAMED["link.protocol"].choices)
+    else:
+        yield base
+
+
+def required(key: Key) -> dict[str, Any]:
+    """The values of other keys that give a key its effect, and what these need in turn."""
+    found: dict[str, Any] = {}
+    for name, allowed in key.where:
+        found |= required(NAMED[name]) | ({} if allowed[0] is None else {name: allowed[0]})
+    needed = [one for one in KEYS if one.needed and any(found.get(name) in values for name, values in one.where)]
+    return found | {one.name: BESIDE[one.name] for one in needed if one.name in BESIDE and one is not key}
+
+
+NAMES_A_KEY = re.compile(r"(link|channel|wired|tcp|workload|contention)\.[a-z]")
+
+
+@pytest.mark.parametrize(
+    "key", [key for key in RANGED if key.room not in ("kernel", "emulate")], ids=lambda key: key.name
+)  # fmt: skip
+def test_an_end_of_a_documented_range_is_simulated_or_refused_by_keys_of_the_scenario(key: Key) -> None:
+    """No model says of a value that a key may have that it is outside of a range which is documented nowhere."""
+    for beside, value in product(settings_with(key), ends(key)):
+        given = {**beside, key.name: value}
+        try:
+            why = refusal(resolve("", dict(parsed(name, one) for name, one in given.items())))
+        except UsageError as error:
+            why = str(error)
+        assert not why or NAMES_A_KEY.match(why), given
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"link.protocol": "sr", "link.header_bytes": 3}, "link.header_bytes = 3\nWith link.protocol = sr it must be a "
+                                                          "whole number from 4 to 64 octets."),
+        ({"link.protocol": "rlc-am", "link.up.frame_bytes": 15}, "link.up.frame_bytes = 15\nWith"),
+        ({"tcp.tick_s": 1e-4}, "tcp.tick_s = 0.0001\nWith tcp.model = ns-2"),
+        ({"tcp.forward.tick_s": 1e-4}, "tcp.forward.tick_s = 0.0001"),
+        ({"link.protocol": "rlc-am", "link.rlc-am.max_dat": 1}, "from 2 to 10000"),
+        ({"link.protocol": "asr", "link.asr.tick_s": 0.5, "link.asr.initial_srtt_s": 0.4}, "link.asr.tick_s = 0.5"),
+    ],
+)  # fmt: skip
+def test_a_range_that_is_narrower_beside_another_key_is_told_with_both(given: dict[str, Any], words: str) -> None:
+    """Where that key has a say: of BSD's clock ns-2's limits say nothing."""
+    with pytest.raises(UsageError, match=re.escape(words)):
+        resolve("", dict(parsed(name, value) for name, value in given.items()))
+    resolve("", dict(parsed(name, value) for name, value in {"tcp.variant": "bsd", "tcp.tick_s": 1e-4}.items()))
+
+
+@pytest.mark.parametrize("octets", [249, 250 * 16_384 + 1])
+def test_a_window_that_a_model_of_tcp_cannot_have_is_refused_by_its_key_and_range(octets: int) -> None:
+    """It holds a segment at least, and no more of them than a model keeps."""
+    given = {"tcp.model": "rfc", "tcp.receive_window_bytes": octets}
+    why = refusal(resolve("", dict(parsed(name, value) for name, value in given.items())))
+    assert why == f"tcp.receive_window_bytes {octets} must be a whole number from 250 to 4096000"
+
+
+@given(st.floats(LEAST_S, 1e4) | st.just(0.0))
 def test_a_time_is_the_same_as_number_and_text(seconds: float) -> None:
     """And in milliseconds, but for rounding."""
     assert parsed("link.delay_s", seconds) == parsed("link.delay_s", repr(seconds)) == ("link.delay_s", seconds)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import simulated
 
+from multitracer.model import errors
 from multitracer.model.errors import InputError
+from multitracer.model.version import VERSION
 from multitracer.replay.simulate import sweep
+from multitracer.replay.simulate.code_digest import digest_of, folders
 from multitracer.replay.simulate.scenario_files import load
 from multitracer.replay.simulate.sweep import KeptRuns, document, tasks, why_ended
 from multitracer.replay.simulate.variants import Plan, plan
@@ -69,7 +74,7 @@ def test_variants_that_are_the_same_are_run_once() -> None:
     assert len(tasks(made, SEEDS)) == 3
 
 
-def test_a_run_is_known_by_its_keys_seed_version_and_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_known_by_its_keys_seed_code_and_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that nothing else is taken for it."""
     (tmp_path / "t.txt").write_text("0101\n")
     given = {"channel.model": "trace", "channel.trace": str(tmp_path / "t.txt")}
@@ -85,9 +90,42 @@ def test_a_run_is_known_by_its_keys_seed_version_and_trace(tmp_path: Path, monke
     assert other != before
     monkeypatch.setattr(sweep, "VERSION", "another")
     assert key() != other
+    monkeypatch.setattr(sweep, "VERSION", VERSION)
+    monkeypatch.setattr(sweep, "code_digest", lambda: "another")
+    assert key() != other
     (tmp_path / "t.txt").unlink()
     with pytest.raises(InputError, match=r"t\.txt: the channel's trace cannot be read"):
         key()
+
+
+def test_an_edit_of_any_source_that_makes_results_makes_other_code(tmp_path: Path) -> None:
+    """A line of a model, a name, a distribution; what the interpreter leaves there counts for nothing."""
+    room = tmp_path / "engine"
+    (room / "__pycache__").mkdir(parents=True)
+    model, draws = room / "loop.py", room / "draws.txt.gz"
+    model.write_text("x = 1\n")
+    draws.write_bytes(b"1")
+    seen = [digest_of([room])]
+    (room / "__pycache__" / "loop.pyc").write_bytes(b"x")
+    assert digest_of([room]) == seen[0]
+    for change in (lambda: model.write_text("x = 2\n"), lambda: draws.write_bytes(b"2"),
+                   lambda: model.rename(room / "ring.py")):  # fmt: skip
+        change()
+        seen.append(digest_of([room]))
+    assert len(set(seen)) == 4
+
+
+def test_the_code_of_a_run_is_every_room_that_its_modules_come_from() -> None:
+    """What is imported to run a scenario is among the sources, but for errors, words and the shape of tables."""
+    script = (
+        "import sys; from multitracer.replay.simulate import run; from multitracer.replay.simulate import loops;"
+        "[loops.protocol(link, tcp) for link in ('sr', 'rlp', 'rlc-am') for tcp in ('ns-2', 'linux-2.4')];"
+        "print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('multitracer') and m.__file__))"
+    )
+    asked = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    where, model = folders(), Path(errors.__file__).parent
+    others = [path for path in map(Path, asked.stdout.split()) if not any(path.is_relative_to(one) for one in where)]
+    assert all(path.name == "__init__.py" or path.parent in (model, model.parent / "wire") for path in others), others
 
 
 def test_a_line_that_was_cut_is_left_out_and_the_next_one_is_whole(tmp_path: Path) -> None:
@@ -122,3 +160,11 @@ def test_a_run_without_progress_says_why() -> None:
     runs = [[{"throughput_bps": 0, "ended": "no segment fits into a frame"}, {"throughput_bps": 1}]]
     assert why_ended(made, runs) == ["raw-file-transfer: 1 of 2 runs: no segment fits into a frame"]
     assert "ended" not in document(made, [1, 2], runs)["metrics"]
+
+
+def test_a_run_behind_the_end_of_its_trace_is_said_beside() -> None:
+    """Both, where both are to be said."""
+    made = planned()
+    runs = [[{"throughput_bps": 0, "ended": "one", "lossless": "two"}, {"throughput_bps": 1, "lossless": "two"}]]
+    assert why_ended(made, runs) == ["raw-file-transfer: 1 of 2 runs: one", "raw-file-transfer: 2 of 2 runs: two"]
+    assert "lossless" not in document(made, [1, 2], runs)["metrics"]

@@ -76,10 +76,11 @@ def test_impossible_frames_are_not_encoded(row: list[int], sdu: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "bounds"),
-    [("window", 0, "1 to 128"), ("window", 129, "1 to 128"), ("timeout_ms", 0, "1 to"), ("ack_delay_ms", -1, "0 to"),
+    [("window", 0, "1 to 128"), ("window", 129, "1 to 128"), ("timeout_ms", 0, "1e-06 to"),
+     ("ack_delay_ms", -1, "0 to"),
      ("renack", "often", "none, echo"), ("nack", "two", "multireject, one-outstanding, one-per-frame"),
      ("header_bytes", 3, "4 to 64"), ("control_bytes", 65, "4 to 64"),
-     ("timeout_ms", 1.5, "whole number")],
+     ("window", 1.5, "whole number"), ("timeout_ms", "soon", "a number")],
 )  # fmt: skip
 def test_nonsense_is_refused_with_its_range(name: str, value: object, bounds: str) -> None:
     """A parameter out of range is named with its value and what it may be."""
