@@ -188,7 +188,7 @@ def resets_of(sent: Sequence[FramesSent], came: Sequence[Arrivals], until: int) 
     `came` has what came to each side. A request that repeats or crosses another belongs to the same reset: one from a
     side that has asked, and heard no answer.
     """
-    found, begun, asking = [], -1, set[int]()
+    found, begun, asking = list[Reset](), -1, set[int]()
     for at, heard, side, what in sorted(_requests(sent, came)):
         if heard:
             asking -= {side} if what != REQUEST else set()
