@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -230,7 +230,7 @@ def _as_far_as_known(away: dict[str, float], untold: str) -> dict[str, float]:
 def confirmed_wrongly(truth: dict[str, Any], analysis: Analysis) -> Iterator[str]:
     """The confirmed findings that the truth contradicts: of their kind nothing happened then, or by another root."""
     offset_s, summary = (truth["start_ns"] - analysis.origin_ns) / 1e9, analysis.summary()
-    untold = [one["time_s"] for one in truth["retransmissions"] if one["trigger"] is None]
+    untold = list(_untold(truth["retransmissions"]))
     for one in summary["findings"]:
         if one["verdict"] != "confirmed" or one["kind"] not in TOLD:
             continue
@@ -250,6 +250,16 @@ def confirmed_wrongly(truth: dict[str, Any], analysis: Analysis) -> Iterator[str
         sure = root is not one and root["verdict"] == "confirmed" and root["kind"] in TOLD
         if sure and not any(root["kind"] in true["chain"] or UNEXPLAINED in true["chain"] for true in near):
             yield f"not by {root['kind']} but {near[0]['root']}: {told}"
+
+
+def _untold(resends: Iterable[dict[str, Any]]) -> Iterator[float]:
+    """When data was resent of which the truth has no finding: its trigger, or that of its recovery's first, is lost."""
+    known = dict[int, bool]()
+    for one in resends:
+        if one["trigger"] != "recovery":
+            known[one["connection"]] = one["trigger"] is not None
+        if not known.get(one["connection"], True):
+            yield one["time_s"]
 
 
 def _shared(true: list[dict[str, Any]], start: float, end: float) -> float:
