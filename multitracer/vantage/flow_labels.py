@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -235,21 +235,38 @@ class _Joined:
         """Join flows with the same packets: what they carry was seen at several places."""
         for one, other in pairs:
             _unite(self.flow, one, other)
-        roots = {_root(self.flow, one) for one, _ in pairs}
+        alike: dict[int, set[int]] = {}
+        for one, other in pairs:
+            alike.setdefault(one, set()).add(other)
+            alike.setdefault(other, set()).add(one)
         parts: dict[int, list[int]] = {}
+        roots = {_root(self.flow, one) for one in alike}
         for flow in self.families.members.tolist() if roots else ():
             parts.setdefault(_root(self.flow, flow), []).append(flow)
         for root in sorted(roots):
-            self._share_sides(parts[root], pairs)
+            self._share_sides(parts[root], alike)
 
-    def _share_sides(self, members: list[int], alike: frozenset[tuple[int, int]]) -> None:
-        """Give flows of one connection that hold different packets one side: the tunnel changed, not the place."""
-        for one, other in combinations(members, 2):
-            if _root(self.side, one) != _root(self.side, other):
-                sides = (_root(self.side, end) for end in (one, other))
-                ours, theirs = ([m for m in members if _root(self.side, m) == side] for side in sides)
-                if not any((a, b) in alike or (b, a) in alike for a in ours for b in theirs):
-                    _unite(self.side, one, other)
+    def _share_sides(self, members: list[int], alike: dict[int, set[int]]) -> None:
+        """Give flows of one connection that hold different packets one side: the tunnel changed, not the place.
+
+        The first side takes in all that have none of its packets, then the next of those that are left.
+        """
+        sides: dict[int, set[int]] = {}
+        for member in members:
+            sides.setdefault(_root(self.side, member), set()).update(alike.get(member, ()))
+        rivals = {side: {_root(self.side, one) for one in its} - {side} for side, its in sides.items()}
+        left = list(sides)
+        while left:
+            first, *others = left
+            left = []
+            for other in others:
+                if other in rivals[first]:
+                    left.append(other)
+                    continue
+                _unite(self.side, first, other)
+                rivals[first] |= rivals[other]
+                for one in rivals[other]:
+                    rivals[one].add(first)
 
 
 def _root(parent: Ints, flow: int) -> int:

@@ -26,7 +26,7 @@ _LEAST_FITS = 0.9
 """Share of the packets of one direction that answer the other (a capture lacks some packets)."""
 _FEW_LABELS = 32
 """Among more labels, two flows have near numbers by chance so often that one must acknowledge just what the other sent;
-and of so many flows that sent up to one number, none is told apart by it."""
+and of so many flows that sent up to one number, none is told apart by it; nor does one flow have so many peers."""
 
 
 class Fields(NamedTuple):
@@ -87,7 +87,8 @@ def _joined(keys: Any, its_keys: Any, values: Ints, its_values: Ints) -> Ints:
 def _acknowledging(packets: pd.DataFrame, family: Ints, way: Ints, many: Bools) -> tuple[Ints, frozenset[int]]:
     """Pairs of the flows `many` of which one has acknowledged just what the other had sent, of ways 0 and 1.
 
-    Numbers are told apart by sorting, so that the cost does not grow with the number of labels.
+    Numbers are told apart by sorting, so that the cost does not grow with the number of labels; of many flows that fit
+    one, those that fit it most often are tried.
     """
     rows = np.flatnonzero(many[packets["flow"].to_numpy()])
     fields = Fields(*(packets[name].to_numpy()[rows].astype(np.int64) for name in Fields._fields))
@@ -98,9 +99,21 @@ def _acknowledging(packets: pd.DataFrame, family: Ints, way: Ints, many: Bools) 
     sent, senders, crowded = _numbers(run << 32 | ends, fields.flow)
     answers = np.flatnonzero(fields.flags & ACK)
     acked, receivers, _ = _numbers(((run ^ 1) << 32 | fields.raw_ack)[answers], fields.flow[answers])
-    found = np.unique(_joined(acked, sent, receivers, senders), axis=0)
+    found = _joined(acked, sent, receivers, senders)
     found[way[found[:, 0]] == 1] = found[way[found[:, 0]] == 1, ::-1]
-    return np.unique(found, axis=0), crowded
+    pairs, count = np.unique(found, axis=0, return_counts=True)
+    tried = _most_frequent(pairs, count)
+    return pairs[tried], crowded | frozenset(np.setdiff1d(pairs, pairs[tried]).tolist())
+
+
+def _most_frequent(pairs: Ints, count: Ints) -> Bools:
+    """Which pairs are, of either of their flows, among the most frequent ones."""
+    chosen = np.ones(len(pairs), dtype=np.bool_)
+    for side in (0, 1):
+        order = np.lexsort((-count, pairs[:, side]))
+        flow = pairs[order, side]
+        chosen[order] &= np.arange(len(pairs)) - np.searchsorted(flow, flow) < _FEW_LABELS
+    return chosen
 
 
 def _numbers(key: Ints, flow: Ints) -> tuple[Ints, Ints, frozenset[int]]:

@@ -41,12 +41,14 @@ _SAME_SUMS = 0.8
 """Share of those with right checksums whose checksums differ by the addresses and ports, and by no more."""
 _LONGEST_NS = 1_000_000_000
 """No router's queue holds packets longer."""
+_MOST_ROUTERS = 8
+"""Between two sides that one place saw; hosts' own first times to live differ by more (64, 128, 255)."""
 _SMALL = 1 << 16
 """A random initial number is below this once in 65536 connections; a simulator's or a relative one always."""
 
 
 class _Pairs(NamedTuple):
-    """Packets with equal content: rows in the one and in the other flow, of which the one has the smaller number."""
+    """Packets with equal content in two flows: rows in the flow of the smaller number, and in the other."""
 
     one: Ints
     other: Ints
@@ -79,7 +81,8 @@ def find_translated(
     if not len(rows):
         return []
     pairs = _equal_packets(packets, source, rows)
-    found = _decided(_Judged(packets, flows, pairs, rows).found())
+    seen = _Seen.at(packets["flow"].to_numpy()[rows], source[rows])
+    found = _decided(_Judged(packets, flows, pairs, source, seen).found())
     return list(_rewritten(packets, source, found, free))
 
 
@@ -91,17 +94,26 @@ def _content(packets: pd.DataFrame, source: Ints, rows: Ints) -> Words:
 
 
 def _rows_of_candidates(packets: pd.DataFrame, source: Ints, free: Bools, flows: int) -> Ints:
-    """All rows of flows of which a head has packets that another's head has too."""
+    """All rows of flows of which a head, at any place, has packets that another's head has too."""
     flow = packets["flow"].to_numpy()
     rows = rows_of_each(flow, flows)
     opening = rows_with(packets["flags"].to_numpy(), SYN)
-    heads = np.unique(np.concatenate([*(some[:_HEAD] for some in rows), opening]))
+    heads = np.unique(np.concatenate([*_heads(flow, flows, source), opening]))
     heads = heads[free[heads]]
     one, other = _alike(_content(packets, source, heads), flow[heads].astype(np.int64))
     pairs, count = np.unique(np.column_stack([flow[heads[one]], flow[heads[other]]]), axis=0, return_counts=True)
     named = np.unique(pairs[count >= _LEAST_EACH_WAY])
     chosen = np.concatenate([rows[number] for number in named.tolist()]) if len(named) else np.zeros(0, dtype=np.int64)
     return chosen[free[chosen]]
+
+
+def _heads(flow: Any, flows: int, source: Ints) -> Iterator[Ints]:
+    """The first rows of each flow at each place."""
+    met = np.zeros(int(source.max(initial=0)) + 1, dtype=np.bool_)
+    met[source] = True
+    places = int(met.sum())
+    number = flow if places == 1 else (flow * places + (np.cumsum(met) - 1)[source]).astype(flow.dtype)
+    return (some[:_HEAD] for some in rows_of_each(number, flows * places) if len(some))
 
 
 def _equal_packets(packets: pd.DataFrame, source: Ints, rows: Ints) -> _Pairs:
@@ -123,17 +135,36 @@ def _alike(key: Words, flow: Ints) -> tuple[Ints, Ints]:
     return np.concatenate([none, *ones]), np.concatenate([none, *others])
 
 
+class _Seen(NamedTuple):
+    """How many packets of a flow each place saw: keys of both in order, and the counts."""
+
+    keys: Ints
+    counts: Ints
+
+    @classmethod
+    def at(cls, flow: Any, source: Ints) -> _Seen:
+        """Counted from the flow and the place of each packet."""
+        return cls(*np.unique(flow.astype(np.int64) << 32 | source, return_counts=True))
+
+    def of(self, flow: Ints, source: Ints) -> Ints:
+        """The counts of flows at places that have seen them."""
+        return self.counts[np.searchsorted(self.keys, flow << 32 | source)]
+
+
 class _Judged:
     """What the packets that two flows have in common say of them; sums per pair of flows."""
 
-    def __init__(self, packets: pd.DataFrame, flows: pd.DataFrame, pairs: _Pairs, rows: Ints) -> None:
+    def __init__(self, packets: pd.DataFrame, flows: pd.DataFrame, pairs: _Pairs, source: Ints, seen: _Seen) -> None:
         flow = packets["flow"].to_numpy()
         self.packets, self.flows, self.pairs = packets, flows, pairs
         self.ends, self.which = np.unique(
             np.column_stack([flow[pairs.one], flow[pairs.other]]).astype(np.int64), axis=0, return_inverse=True
         )
         self.which = self.which.reshape(-1)
-        self.packets_of = np.bincount(flow[rows], minlength=len(flows))
+        both = np.unique(np.column_stack([self.which, source[pairs.one]]), axis=0)
+        counts = [seen.of(self.ends[both[:, 0], side], both[:, 1]) for side in (0, 1)]
+        self.packets_of = np.array([np.bincount(both[:, 0], one, len(self.ends)) for one in counts])
+        """Packets of either flow at the places that saw both, shape (2, pairs)."""
         self.direction = packets["direction"].to_numpy()[pairs.one].astype(np.int64)
         turned = self.direction != packets["direction"].to_numpy()[pairs.other]
         self.swapped = 2 * self._count(turned) > self._count()
@@ -154,7 +185,7 @@ class _Judged:
         each_way = [self._count(self.straight, one) for one in way]
         common = each_way[0] + each_way[1]
         fits = (common >= _LEAST_PACKETS) & (np.minimum(*each_way) >= _LEAST_EACH_WAY)
-        fits &= common >= _LEAST_SHARE * self.packets_of[self.ends].min(axis=1)
+        fits &= common >= _LEAST_SHARE * self.packets_of.min(axis=0)
         first, routed = self._first_side(way, each_way)
         fits &= routed & self._other_ends() & self._same_sums() & (self._numbers_tell() | self._passed_router(common))
         client = self._client(way)
@@ -215,12 +246,12 @@ class _Judged:
         return result
 
     def _passed_router(self, common: Ints) -> Bools:
-        """Whether the later of two equal packets has been through one router more, by its time to live."""
+        """Whether the later of two equal packets has been through some routers more, by its time to live."""
         time, ttl = self.packets["time_ns"].to_numpy(), self.packets["ttl"].to_numpy().astype(np.int64)
         one, other = self.pairs
         later = (time[other] > time[one]) | ((time[other] == time[one]) & (other > one))
         less = np.where(later, ttl[one] - ttl[other], ttl[other] - ttl[one])
-        return self._count(self.straight, less == 1) >= _IN_ORDER * common
+        return self._count(self.straight, (less >= 1) & (less <= _MOST_ROUTERS)) >= _IN_ORDER * common
 
     def _client(self, way: list[Any]) -> Ints:
         """Per pair the direction in which the client sends: by the SYN, else from the end with the higher port."""
@@ -238,7 +269,8 @@ def _decided(found: list[_Found]) -> list[_Found]:
     nears: dict[int, set[int]] = {}
     for one in found:
         nears.setdefault(one.far, set()).add(one.near)
-    made = [replace(one, depth=_depth(one.far, nears)) for one in found if one.near not in nears]
+    depth_of = _depths(nears)
+    made = [replace(one, depth=depth_of[one.far]) for one in found if one.near not in nears]
     unclear: set[int] = set()
     for key in ("near_rows", "far_rows"):
         rows = np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(one, key) for one in made)])
@@ -251,10 +283,12 @@ def _decided(found: list[_Found]) -> list[_Found]:
     return [one for one in made if one.far not in unclear]
 
 
-def _depth(far: int, nears: dict[int, set[int]], seen: int = 0) -> int:
-    """How many translations lie before a flow."""
-    before = (near for near in nears[far] if near in nears and seen < _MOST_ALIKE)
-    return 1 + max((_depth(near, nears, seen + 1) for near in before), default=0)
+def _depths(nears: dict[int, set[int]]) -> dict[int, int]:
+    """How many translations lie before each far flow, of as many as are told apart."""
+    depth = dict.fromkeys(nears, 1)
+    for _ in range(_MOST_ALIKE):
+        depth = {far: 1 + max((depth.get(near, 0) for near in nears[far]), default=0) for far in nears}
+    return depth
 
 
 def _rewritten(packets: pd.DataFrame, source: Ints, found: list[_Found], free: Bools) -> Iterator[Rewritten]:
@@ -290,7 +324,8 @@ def _opened_alone(packets: pd.DataFrame, found: list[_Found]) -> Bools:
 def _owned(rows: Ints, nears: list[_Found], alone: Ints) -> Iterator[tuple[_Found, Ints]]:
     """The flows of which these rows of one place are the far side, each with those that are its own.
 
-    What nothing was in common with yet is the first one's; what begins with a row of `alone` is nobody's.
+    What nothing was in common with yet is the first one's; what begins with a row of `alone` is nobody's, and in a file
+    with nothing in common nor is what follows it.
     """
     if len(nears) == 1 and not len(alone):
         yield nears[0], rows
@@ -301,7 +336,7 @@ def _owned(rows: Ints, nears: list[_Found], alone: Ints) -> Iterator[tuple[_Foun
     here = here[np.argsort(told[here])]
     if not (owner[here] >= 0).any():
         if len(nears) == 1:  # another file, which has the far side alone
-            yield nears[0], rows
+            yield nears[0], rows[rows < told[here].min(initial=len(rows) + int(rows[-1]))]
         return
     owners = owner[here][np.maximum(np.searchsorted(told[here], rows, side="right") - 1, 0)]
     for number, one in enumerate(nears):

@@ -81,9 +81,10 @@ def test_what_the_router_drops_is_seen_on_one_side(tmp_path: Path) -> None:
     )
 
 
-def test_two_translations_are_three_places(tmp_path: Path) -> None:
+@pytest.mark.parametrize("isn", [ISN, (0, 0)])
+def test_two_translations_are_three_places(tmp_path: Path, isn: tuple[int, int]) -> None:
     """A file with all three sides of two translators has one connection, each packet of which it saw three times."""
-    packets = transfer(isn=ISN)[12:]
+    packets = transfer(isn=isn)[12:]
     middle = with_new_ids(translated(packets))
     outer = with_no_ids(translated(middle, hosts=("198.51.100.9", "10.0.0.2"), ports=(7777, 80)))
     both = in_time(packets, middle, outer)
@@ -122,6 +123,31 @@ def test_the_far_end_in_a_file_of_its_own_is_a_third_place(tmp_path: Path) -> No
         write(tmp_path / "server.pcapng", later(beyond(outside, 3_000), 7_000_000)),
     ]
     assert totals(*paths) == totals(write(tmp_path / "plain.pcapng", packets))
+
+
+def test_all_ends_in_files_of_their_own_are_four_places(tmp_path: Path) -> None:
+    """The client's file, the router's with both sides, the server's: of each flow half of its packets are the router's.
+
+    One that the router lost is not in common.
+    """
+    packets = transfer(isn=ISN)[12:]
+    outside = with_new_ids(translated(packets))
+    places = packets, in_time(packets, outside[:10] + outside[11:]), beyond(outside, 3_000)
+    paths = [write(tmp_path / f"{number}.pcapng", seen) for number, seen in enumerate(places)]
+    assert len(totals(*paths)) == 1
+
+
+def test_another_connection_of_the_outer_port_in_the_far_ends_file_is_of_no_host_inside(tmp_path: Path) -> None:
+    """The server's file goes on with a SYN that the router has not seen: the port has been given to somebody else."""
+    packets = transfer(isn=ISN)
+    outside = with_new_ids(translated(packets))
+    another = later(transfer(20, lost=(), isn=(900_000_000, 800_000_000)), 9_000_000, **OUTSIDE)
+    paths = [
+        write(tmp_path / "router.pcapng", in_time(packets, outside)),
+        write(tmp_path / "server.pcapng", in_time(beyond(outside, 3_000), another)),
+    ]
+    found = multitracer.analyze(paths).summary()["connections"]
+    assert [one["client"] for one in found] == ["10.0.0.1:1000", "192.0.2.7:4321"]
 
 
 @dataclass(frozen=True)
