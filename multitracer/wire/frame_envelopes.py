@@ -23,10 +23,12 @@ from multitracer.wire.inside import (
     is_sound,
     number,
 )
-from multitracer.wire.layers import ENTROPY_INDICATOR, LAST_RESERVED_LABEL, VLAN_TAGS
+from multitracer.wire.layers import ENTROPY_INDICATOR, LAST_RESERVED_LABEL, NEXT_HEADERS, VLAN_TAGS
 from multitracer.wire.llc import llc as behind_llc
 
 _ADDRESSES_BYTES = 12
+_IPV6_BYTES, _NEXT_HEADER, _HOP_BY_HOP = 40, 6, 0
+"""Octets of an IPv6 header, where it names the next, and the first of its extensions (RFC 8200 3, 4)."""
 _ISL_DESTINATIONS = (b"\x01\x00\x0c\x00\x00", b"\x03\x00\x0c\x00\x00")
 _ISL_BYTES = 26
 _ANY_SIZE = 1 << 17
@@ -105,16 +107,28 @@ def _under_labels(octets: bytes) -> Inside | None:
     """An IP packet, or a frame of an Ethernet pseudowire with a control word or without (RFC 4385 3, RFC 4448 4.6).
 
     A frame's first octets may be those of an IP header, but hardly with a right checksum, or in IPv6 a length that
-    is just that of the rest.
+    is just that of the rest. An IPv6 packet that was cut is told from a frame by the header that it names next, unless
+    the frame holds a sound IP packet.
     """
     version = number(octets, 0, 1) >> 4
     if (version == 4 and is_sound(octets, 0)) or (version == 6 and 40 + number(octets, 4) == len(octets)):
         return if_ip(octets)
     frames = [octets[4:], octets] if octets[:1] and octets[0] >> 4 == 0 else [octets]
-    for is_one in (is_frame, is_frame_without_ip):
+    for is_one in (_is_frame_with_ip, _is_cut_ipv6, is_frame, is_frame_without_ip):
         for one in filter(is_one, frames):
-            return Inside(ETHERNET, one)
+            return if_ip(one) if is_one is _is_cut_ipv6 else Inside(ETHERNET, one)
     return if_ip(octets)
+
+
+def _is_cut_ipv6(octets: bytes) -> bool:
+    """Whether octets begin as an IPv6 packet whose end was not captured, or with octets behind its end.
+
+    A hop-by-hop header comes first, if at all (RFC 8200 4.1): what it names is no other.
+    """
+    if len(octets) < _IPV6_BYTES + 1 or octets[0] >> 4 != 6:
+        return False
+    following = octets[_IPV6_BYTES if octets[_NEXT_HEADER] == _HOP_BY_HOP else _NEXT_HEADER]
+    return following in NEXT_HEADERS and following != _HOP_BY_HOP
 
 
 def opened(kind: int, octets: bytes) -> Inside | Closed | None:
@@ -132,6 +146,11 @@ def is_frame(octets: bytes) -> bool:
     if kind in (IPV4, IPV6):
         return is_sound(octets, _ANY_SIZE) and octets[0] >> 4 == (4 if kind == IPV4 else 6)
     return is_known(kind)
+
+
+def _is_frame_with_ip(octets: bytes) -> bool:
+    """Whether octets look as an Ethernet frame with an IP packet."""
+    return _behind_tags(octets)[0] in (IPV4, IPV6) and is_frame(octets)
 
 
 def is_frame_without_ip(octets: bytes) -> bool:

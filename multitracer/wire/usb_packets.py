@@ -62,18 +62,25 @@ def _rndis(data: bytes) -> Iterator[bytes]:
 
 
 def _ncm(data: bytes) -> Iterator[Payload]:
-    """The frames, or in MBIM the IP packets, that the tables of a transfer block name."""
+    """The frames, or in MBIM the IP packets, that the tables of a transfer block name.
+
+    Tables that name themselves again, or more octets than the block has, would unpack without end: they end it.
+    """
     wide = data[:4] == _NCM_32
     of_frames, (of_packets, of_device) = (_NDP_32, _MBIM_32) if wide else (_NDP_16, _MBIM_16)
-    at = _little(data, 12) if wide else _little(data, 10, 2)
-    for _ in range(_MOST_TABLES):
+    at, left, seen = _little(data, 12) if wide else _little(data, 10, 2), len(data), set[int]()
+    while at not in seen and len(seen) < _MOST_TABLES:
+        seen.add(at)
         name = data[at : at + 4]
         if not at or (name not in of_frames and name[:3] not in (of_packets, of_device)):
             return
-        if name in of_frames:
-            yield from ((ETHERNET, frame) for frame in _table(data, at, wide))
-        elif name[:3] == of_packets:
-            yield from filter(None, map(if_ip, _table(data, at, wide)))
+        for octets in _table(data, at, wide) if name[:3] != of_device else ():
+            left -= len(octets)
+            if left < 0:
+                return
+            packet = (ETHERNET, octets) if name in of_frames else if_ip(octets)
+            if packet is not None:
+                yield packet
         at = _little(data, at + 8) if wide else _little(data, at + 6, 2)
 
 

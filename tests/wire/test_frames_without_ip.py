@@ -48,6 +48,14 @@ def test_frames_without_ip_count_as_outside_of_tunnels(tunnel: str, frame: str) 
     assert (found.counts, found.skips) == ({"other": 1}, [])
 
 
+@pytest.mark.parametrize("group", ["9000", "2001", "806", "88cc", "8847", "7"])
+def test_an_ipv6_packet_under_labels_that_was_cut_is_no_frame(group: str) -> None:
+    """The third group of its source is where a frame to such an address has its EtherType."""
+    whole = under_labels(ipv6(tcp(bytes(500), seq=5), source=f"2001:db8:{group}::1"))
+    packets = decoded([whole[:90]], ETHERNET, [len(whole)]).tables["packets"]
+    assert packets[["raw_seq", "payload_bytes"]].to_numpy().tolist() == [[5, 500]]
+
+
 LINK_MESSAGES = {
     "LCP in L2TPv3": outer(115, struct.pack(">I", 66) + b"\xff\x03\xc0\x21\x09\x01\0\x08" + bytes(4)),
     "a keepalive of Cisco's HDLC in L2TPv3": outer(115, struct.pack(">I", 66) + b"\x8f\0\x80\x35" + bytes(14)),

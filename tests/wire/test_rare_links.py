@@ -100,6 +100,15 @@ def test_a_usb_transfer_may_hold_several_frames() -> None:
         assert segments([usbmon(body, 64), usbmon(FRAME, 64)], 220) == [1, 2, 3, 3]
 
 
+def test_a_transfer_block_has_no_more_octets_than_it_says() -> None:
+    """A table that names itself as the next is read once; of 201 entries for one frame those that have room."""
+    block, many = ncm(FRAME, FRAME), ncm(FRAME, *[b""] * 200)
+    itself = block[:18] + (12).to_bytes(2, "little") + block[20:]
+    again = many[:20] + many[20:24] * 201 + many[20 + 4 * 201 :]
+    assert len(segments([usbmon(itself, 64)], 220)) == 2
+    assert len(segments([usbmon(again, 64)], 220)) == len(again) // len(FRAME)
+
+
 def test_other_usb_transfers_are_no_packets() -> None:
     """A disk's octets, and control transfers."""
     control = bytearray(usbmon(FRAME))
