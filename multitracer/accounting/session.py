@@ -231,12 +231,24 @@ def _between(match: LinkMatch, streams: Sequence[tuple[int, int]], transfer: Tra
     """The cause of idle time in which no stream is active: TCP had nothing to send, if all of its streams are known."""
     if transfer is None or not 0 < len(streams) <= MOST_STREAMS:
         return IDLE_UNKNOWN
-    if not all(len(_rows_beside(transfer, *stream)) for stream in streams):
-        return IDLE_UNKNOWN
+    beside = all(len(_rows_beside(transfer, *stream)) for stream in streams)
+    return CODES["idle_sender"] if beside and all_captured(match) else IDLE_UNKNOWN
+
+
+def all_captured(match: LinkMatch) -> bool:
+    """Whether a link carried no connection but those of which a capture has packets.
+
+    A packet that no capture has, and whose octets the log does not have all, may be of another.
+    """
+    captured = (match.segments >= 0).tolist()
     heads = [None if packet.garbled else header(packet.octets) for packet in match.packets]
-    known = {head[:4] for head, row in zip(heads, match.segments.tolist(), strict=True) if head and row >= 0}
-    strange = any(head is not None and head[:4] not in known for head in heads)
-    return IDLE_UNKNOWN if strange else CODES["idle_sender"]
+    known = {head[:4] for head, seen in zip(heads, captured, strict=True) if head and seen}
+    for packet, head, seen in zip(match.packets, heads, captured, strict=True):
+        whole = packet.complete and not packet.garbled and len(packet.octets) > 0
+        is_known = head[:4] in known if head is not None else seen or whole
+        if not is_known:
+            return False
+    return True
 
 
 def _idle_layers(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from packets import ipv4, tcp
 
-from multitracer.accounting.session import Logged, account
+from multitracer.accounting.session import Logged, account, all_captured
 from multitracer.correlation.segment_frames import LinkMatch
 from multitracer.link.packets import CarriedPacket
 from multitracer.link.timing import Timing
@@ -37,3 +38,26 @@ def test_a_frame_of_control_between_data_shows_no_full_window(known: bool, contr
     assert found is not None
     spent = (found.table["end_ns"] - found.table["start_ns"]).groupby(found.table["cause"].astype(str)).sum() // MS
     assert (spent.get("link_control", 0), spent["flow_controlled"]) == (control, held)
+
+
+MINE, OTHER = ipv4(tcp(bytes(8), ports=(1000, 80))), ipv4(tcp(bytes(8), ports=(2000, 80)))
+
+
+@pytest.mark.parametrize(
+    ("octets", "complete", "garbled", "expected"),
+    [
+        (MINE, True, False, True), (OTHER, True, False, False), (bytes(60), True, False, True),
+        (b"", False, False, False), (bytes(60), False, False, False), (MINE, True, True, False),
+    ],
+    ids=["captured", "another", "no TCP", "no octets", "a part", "garbled"],
+)  # fmt: skip
+def test_a_packet_of_which_too_little_is_known_may_be_of_another_connection(
+    octets: bytes, complete: bool, garbled: bool, expected: bool
+) -> None:
+    """One that no capture has, beside one that has been captured."""
+    row = np.array([0])
+    packets = [
+        CarriedPacket(MINE, row, row, row, 0, complete=True),
+        CarriedPacket(octets, row, row, row, 0, complete=complete, garbled=garbled),
+    ]
+    assert all_captured(LinkMatch(0, packets, np.array([7, -1]), sender_logged=True)) is expected
