@@ -51,7 +51,8 @@ EXPLAINED = {
         "Everything behind it waits; if it lasts, the link is reset.",
         "The line of acknowledged frames stands still while frames go on being sent, until the link's window is full; "
         "then only polls and their repeats are left. The reset follows at once, shaded behind the selection.",
-        "`erased` frames that came damaged, `sent` frames meanwhile, `duration_ms`. It is likely only where neither "
+        "`erased` frames that came damaged, `sent` frames meanwhile, `under_way` those sent just before that never "
+        "came, `duration_ms`. It is likely only where neither "
         "repeats nor a reset show that the frames sent were missed. Of Wi-Fi, `erased` counts repeats of a frame, each "
         "of which proves that its sender had no acknowledgement; likely where other frames may have gone unheard. "
         "Undecided where a log lacks frames then.",

@@ -107,18 +107,19 @@ def _heard(observed: Observations, bearer: int) -> Iterator[Finding]:
         reset = begins[(begins > start) & (begins < end)]
         end = int(reset[0]) if len(reset) else end
         near = slice(*np.searchsorted(mine.time, (start - link_rtt // 2, end)).tolist())
-        time, within = mine.time[near], mine.time[near] >= start
+        time, within, repeat = mine.time[near], mine.time[near] >= start, mine.repeat[near]
         # What was sent less than a round trip before the next good frame may have come with it.
         failed = within & mine.sent[near] & (len(reset) > 0 or time < end - link_rtt)
         # What was under way when the last good one came may have come, too, unless the other log shows otherwise.
-        failed |= ~within & mine.missed[near]
+        under_way = ~within & mine.missed[near]
         erased = within & mine.bad[near]
-        last = int(time[failed | erased].max(initial=start))
+        last = int(time[failed | under_way | erased].max(initial=start))
         if last > start and end - last > limit:
             end = last  # after that nothing was sent: the link was idle, not dead
         # The far end may have had nothing to send: only frames that arrived damaged prove an outage.
-        if end - start > limit and failed.any() and erased.any():
-            counted = int(erased.sum()), int(failed.sum()), int((failed & mine.repeat[near]).sum())
+        if end - start > limit and (failed | under_way).any() and erased.any():
+            counts = (erased, failed, failed & repeat, under_way, under_way & repeat)
+            counted = _Counted(*(int(one.sum()) for one in counts))
             yield _outage(observed, bearer, (start, end), mine.ends, counted, reset=len(reset) > 0)
 
 
@@ -139,20 +140,33 @@ def _frames_of(observed: Observations, bearer: int) -> _Bearer:
     )  # fmt: skip
 
 
+class _Counted(NamedTuple):
+    """Frames of an outage."""
+
+    erased: int
+    sent: int
+    repeats: int
+    under_way: int
+    """Sent before it, and never there."""
+    repeats_under_way: int
+
+
 def _outage(
-    observed: Observations, bearer: int, span: tuple[int, int], ends: tuple[str, str],
-    counted: tuple[int, int, int], *, reset: bool,
+    observed: Observations, bearer: int, span: tuple[int, int], ends: tuple[str, str], counted: _Counted, *, reset: bool
 ) -> Finding:  # fmt: skip
-    """The finding of an outage with so many erased frames, sent ones and repeats among these."""
-    erased, sent, repeats = counted
+    """The finding of an outage in which so many frames failed."""
     logged = observed.logged(bearer, *span)
-    verdict = "confirmed" if repeats or reset else "likely"
+    verdict = "confirmed" if counted.repeats or counted.repeats_under_way or reset else "likely"
     milliseconds = (span[1] - span[0]) / 1e6
+    missed = f"; {counted.under_way} under way when it began never came, {counted.repeats_under_way} of them repeats"
     return Finding(
         "link-outage", "link" if logged else "unknown", -1, *span, verdict if logged else "undecided",
-        f"for {milliseconds:.0f} ms {erased} erased frames and no good one came to {ends[0]}, while "
-        f"{ends[1]} sent {sent}, of which {repeats} were repeats"
+        f"for {milliseconds:.0f} ms {counted.erased} erased frames and no good one came to {ends[0]}, while "
+        f"{ends[1]} sent {counted.sent}, of which {counted.repeats} were repeats"
+        + (missed if counted.under_way else "")
         + ("; then the link was reset" if reset else "")
         + ("" if logged else "; undecided, because a log lacks frames then"),
-        {"erased": erased, "sent": sent, "duration_ms": milliseconds}, bearer=bearer,
+        {"erased": counted.erased, "sent": counted.sent, "duration_ms": milliseconds}
+        | ({"under_way": counted.under_way} if counted.under_way else {}),
+        bearer=bearer,
     )  # fmt: skip

@@ -63,7 +63,7 @@ def test_every_finding_is_printed_with_all_of_its_texts(printed: list[str], anal
             cause = summary["findings"][finding["caused_by"]]
             assert dense(f"Set off by {cause['kind']} at {cause['start_s']:.1f} s") in text or "thatby" in text
     assert text.count("Itcost") == sum(one["lost_s"] is not None for one in summary["findings"])
-    assert dense("erased 338, sent 64") in text
+    assert dense("erased 338, sent 54") in text
     assert "Setoffbylink-resetat21.5s,thatbylink-outageat18.1s" in text
     assert "frame.numberin{49,52,55,58,61}" in text
 

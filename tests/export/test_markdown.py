@@ -115,7 +115,7 @@ def test_the_findings_stand_in_chains_the_dearest_first(text: str, analysis: Ana
 def test_evidence_is_shortened(text: str) -> None:
     """A line has at most so many characters."""
     evidence = [line.split("evidence: ", 1)[1] for line in text.splitlines() if "- evidence: " in line]
-    assert "erased 338, sent 64, duration_ms 3400.072" in evidence
+    assert "erased 338, sent 54, duration_ms 3400.072, under_way 10" in evidence
     assert max(len(shown(line)) for line in evidence) <= LONGEST_EVIDENCE
 
 

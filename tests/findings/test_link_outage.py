@@ -33,3 +33,4 @@ def test_an_outage_has_what_was_under_way_when_it_began(came: str, found: list[t
     frames = number_frames(table, links(), NO_EVENTS)
     told = list(link_outage.detect(scene([Seen(0, 50, size=100)], frames=frames, links=links(), link_rtt_ns=100 * MS)))
     assert [(one.verdict, (one.start_ns - at(0)) // MS, (one.end_ns - at(0)) // MS) for one in told] == found
+    assert [(one.evidence["sent"], one.evidence["under_way"]) for one in told] == [(0, 1)] * len(found)
