@@ -20,6 +20,8 @@ SHAPES = {
 }  # fmt: skip
 """A retransmission's mark, by what triggered it."""
 _RATE_BINS = 400
+_APART_NS = 1_000_000
+"""An interval that begins later after the one before is not the next: hosts write their times in microseconds."""
 CLASSES = ("no", "yes", "unknown")
 """Needed, needless, and undecided retransmissions: the codes of schema.SPURIOUS."""
 
@@ -164,13 +166,21 @@ def _intervals(end: _End) -> dict[str, Source]:
     own = own.where(own["input"] == own["input"][:1])  # of several logs of one sender the first
     own = own.where(np.argsort(own["time_ns"], kind="stable"))
     stop, lasted = end.elapsed(own["time_ns"]), own["interval_s"]
+    start = stop - (lasted * 1e9).astype(np.int64)
     found = {}
     for name, value in (("handed", own["interval_bytes"] * 8e-3 / lasted), ("resends", own["interval_resends"])):
         known = np.isfinite(value)
         if known.any():
-            start = stop[known] - (lasted[known] * 1e9).astype(np.int64)
-            found[name] = {"x": np.append(start, stop[known][-1]), "y": np.append(value[known], value[known][-1])}
+            found[name] = _steps(start[known], stop[known], value[known])
     return found
+
+
+def _steps(start: Any, stop: Any, value: Any) -> Source:
+    """The value of each interval from its begin on; none (NaN) from an end on at which no other begins."""
+    ends = np.flatnonzero(np.append(start[1:] - stop[:-1] > _APART_NS, True))
+    x, y = np.insert(start, ends + 1, stop[ends]), np.insert(value.astype(np.float64), ends + 1, np.nan)
+    y[-1] = value[-1]  # a step is drawn up to the next element
+    return {"x": x, "y": y}
 
 
 def _outstanding(end: _End) -> dict[str, Source]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from iperf3_output import SECOND, document, transfer
 from packets import SYN, ethernet, ipv4, tcp
@@ -45,6 +46,18 @@ def test_each_interval_is_a_step_from_its_beginning_to_its_end(analysis: Analysi
     assert handed["y"].tolist() == [1000.0] * 5
     assert resends["y"].tolist() == [0, 1, 2, 3, 3]
     assert "handed" not in connection_data.connection(analysis, 0, 1).sources
+
+
+def test_what_was_not_counted_in_an_interval_is_not_drawn(analysis: Analysis) -> None:
+    """Nothing is known of the third of four: no step goes on through it."""
+    test = transfer(1, 4)
+    del test["intervals"][2]["streams"][0]["retransmits"]
+    [capture] = [entry.path for entry in analysis.trace.inputs if entry.recording.format == "pcap"]
+    log = Path(capture).with_name("third.json")
+    log.write_bytes(document(test))
+    resends = connection_data.connection(analyze([capture, log]), 0).sources["resends"]
+    assert np.nan_to_num(resends["y"], nan=-1).tolist() == [0, 1, -1, 3, 3]
+    assert np.diff(resends["x"]).tolist() == [10**9] * 4
 
 
 def test_resends_that_a_host_counts_have_a_panel(analysis: Analysis, tmp_path: Path) -> None:
