@@ -169,7 +169,7 @@ def put_past(way: Any, upper: Upper, octets: int, flow: int, now: int) -> int:
 def drop(state: Any, upper: Upper, octets: int, number: int, flow: int, now: int) -> None:
     """Leave out what finds the device's queue full."""
     state.dropped += 1
-    state.handed_dropped += int(flow == 0)
+    state.handed_dropped += int(flow == NO_SDU)
     write(upper.log, now, state.side, DROPPED, octets, number, flow)
     if flow > 0:
         end_past(Desk(upper.source.state, upper.books, upper.reports, upper.log), number, 1, state.side, now)

@@ -6,17 +6,20 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-from multitracer import compute, parsers, replay
+from multitracer import compute, link, parsers, replay, wire
 
 _REPLAY = ("arq", "channels", "engine", "erasures", "retrace", "simulate", "tcp", "workloads")
-"""The rooms of `replay` whose models make results, and the distributions that workloads are drawn from."""
+"""The rooms of `replay` whose models make results."""
+_READERS = (compute, link, parsers, wire)
+"""What those use besides: kernels, the codecs of frames, and what reads the traces of channels."""
 _SOURCES = (".py", ".gz")
+"""Code, and the distributions that workloads are drawn from."""
 
 
 def folders() -> list[Path]:
-    """Where the code is that results depend on; parsers read the traces of channels."""
+    """Where the code is that results depend on."""
     rooms = Path(replay.__path__[0])
-    return [*(rooms / name for name in _REPLAY), Path(compute.__path__[0]), Path(parsers.__path__[0])]
+    return [*(rooms / name for name in _REPLAY), *(Path(package.__path__[0]) for package in _READERS)]
 
 
 @cache

@@ -119,13 +119,14 @@ def test_the_code_of_a_run_is_every_room_that_its_modules_come_from() -> None:
     """What is imported to run a scenario is among the sources, but for errors, words and the shape of tables."""
     script = (
         "import sys; from multitracer.replay.simulate import run; from multitracer.replay.simulate import loops;"
+        "from multitracer.replay.erasures import extraction; from multitracer.replay.retrace import models;"
         "[loops.protocol(link, tcp) for link in ('sr', 'rlp', 'rlc-am') for tcp in ('ns-2', 'linux-2.4')];"
         "print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('multitracer') and m.__file__))"
     )
     asked = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     where, model = folders(), Path(errors.__file__).parent
     others = [path for path in map(Path, asked.stdout.split()) if not any(path.is_relative_to(one) for one in where)]
-    assert all(path.name == "__init__.py" or path.parent in (model, model.parent / "wire") for path in others), others
+    assert all(path.name == "__init__.py" or path.parent == model for path in others), others
 
 
 def test_a_line_that_was_cut_is_left_out_and_the_next_one_is_whole(tmp_path: Path) -> None:
