@@ -176,11 +176,12 @@ def _intervals(end: _End) -> dict[str, Source]:
 
 
 def _steps(start: Any, stop: Any, value: Any) -> Source:
-    """The value of each interval from its begin on; none (NaN) from an end on at which no other begins."""
-    ends = np.flatnonzero(np.append(start[1:] - stop[:-1] > _APART_NS, True))
-    x, y = np.insert(start, ends + 1, stop[ends]), np.insert(value.astype(np.float64), ends + 1, np.nan)
-    y[-1] = value[-1]  # a step is drawn up to the next element
-    return {"x": x, "y": y}
+    """The value of each interval from its begin to its end; none (NaN) from an end on at which no other begins."""
+    gaps = np.flatnonzero(start[1:] - stop[:-1] > _APART_NS)
+    at = np.append(np.repeat(gaps + 1, 2), len(start))
+    values = np.column_stack([value[gaps], np.full(len(gaps), np.nan)]).ravel()
+    x = np.insert(start, at, np.append(np.repeat(stop[gaps], 2), stop[-1]))
+    return {"x": x, "y": np.insert(value.astype(np.float64), at, np.append(values, value[-1]))}
 
 
 def _outstanding(end: _End) -> dict[str, Source]:

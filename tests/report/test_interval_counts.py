@@ -56,8 +56,8 @@ def test_what_was_not_counted_in_an_interval_is_not_drawn(analysis: Analysis) ->
     log = Path(capture).with_name("third.json")
     log.write_bytes(document(test))
     resends = connection_data.connection(analyze([capture, log]), 0).sources["resends"]
-    assert np.nan_to_num(resends["y"], nan=-1).tolist() == [0, 1, -1, 3, 3]
-    assert np.diff(resends["x"]).tolist() == [10**9] * 4
+    assert np.nan_to_num(resends["y"], nan=-1).tolist() == [0, 1, 1, -1, 3, 3]
+    assert np.diff(resends["x"]).tolist() == [10**9, 10**9, 0, 10**9, 10**9]
 
 
 def test_resends_that_a_host_counts_have_a_panel(analysis: Analysis, tmp_path: Path) -> None:
