@@ -41,11 +41,25 @@ def recording(command: str, directory: Path, environment: dict[str, str]) -> Ite
         yield
         time.sleep(0.5)
     finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGINT)
-        complaint = process.communicate(timeout=30)[1]
+        complaint = interrupted(process)
     if FORBIDDEN.search(complaint):
         pytest.skip(complaint.strip().splitlines()[-1])
+
+
+def interrupted(process: subprocess.Popen[str]) -> str:
+    """What a command has said when Ctrl-C has ended it.
+
+    A shell's loop goes on if what ran in it had just ended by itself: a person presses again.
+    """
+    for _ in range(6):
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+        try:
+            return process.communicate(timeout=5)[1]
+        except subprocess.TimeoutExpired:
+            continue
+    os.killpg(process.pid, signal.SIGKILL)
+    raise AssertionError(f"not ended by Ctrl-C: {process.args}")
 
 
 def transfer(server: socket.socket) -> None:
