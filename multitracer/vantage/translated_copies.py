@@ -27,6 +27,7 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Words: TypeAlias = npt.NDArray[np.uint64]
 
+_UNCHANGED = ("raw_seq", "raw_ack", "payload_bytes", "raw_window", "tsval", "tsecr")
 _HEAD = 16
 """The first packets of each flow, in which the flows that may be one must have some in common."""
 _MOST_ALIKE = 8
@@ -88,23 +89,23 @@ def find_translated(
 
 def _content(packets: pd.DataFrame, source: Ints, rows: Ints) -> Words:
     """Hashes of what translation leaves alone, and of where it was seen."""
-    some = packets.take(rows)
-    key = fingerprint(some, ("raw_seq", "raw_ack", "payload_bytes", "raw_window", "tsval", "tsecr"))
-    return mix(mix(key, some["flags"].to_numpy() & 0xFF), source[rows])
+    some = packets[[*_UNCHANGED, "flags"]].take(rows)
+    return mix(mix(fingerprint(some, _UNCHANGED), some["flags"].to_numpy() & 0xFF), source[rows])
 
 
 def _rows_of_candidates(packets: pd.DataFrame, source: Ints, free: Bools, flows: int) -> Ints:
     """All rows of flows of which a head, at any place, has packets that another's head has too."""
     flow = packets["flow"].to_numpy()
     rows = rows_of_each(flow, flows)
-    opening = rows_with(packets["flags"].to_numpy(), SYN)
-    heads = np.unique(np.concatenate([*_heads(flow, flows, source), opening]))
-    heads = heads[free[heads]]
+    # Marked, not sorted: there are millions of them where there are many flows.
+    chosen = np.zeros(len(packets), dtype=np.bool_)
+    chosen[np.concatenate([*_heads(flow, flows, source), rows_with(packets["flags"].to_numpy(), SYN)])] = True
+    heads = np.flatnonzero(chosen & free)
     one, other = _alike(_content(packets, source, heads), flow[heads].astype(np.int64))
     pairs, count = np.unique(np.column_stack([flow[heads[one]], flow[heads[other]]]), axis=0, return_counts=True)
     named = np.unique(pairs[count >= _LEAST_EACH_WAY])
-    chosen = np.concatenate([rows[number] for number in named.tolist()]) if len(named) else np.zeros(0, dtype=np.int64)
-    return chosen[free[chosen]]
+    told = np.concatenate([rows[number] for number in named.tolist()]) if len(named) else np.zeros(0, dtype=np.int64)
+    return told[free[told]]
 
 
 def _heads(flow: Any, flows: int, source: Ints) -> Iterator[Ints]:
@@ -124,7 +125,8 @@ def _equal_packets(packets: pd.DataFrame, source: Ints, rows: Ints) -> _Pairs:
 
 def _alike(key: Words, flow: Ints) -> tuple[Ints, Ints]:
     """Positions of equal keys in two flows, the smaller flow's first; of several in one flow the first counts."""
-    once = np.unique(mix(key, flow), return_index=True)[1]
+    several = _repeated(key)
+    once = several[np.unique(mix(key[several], flow[several]), return_index=True)[1]]
     order = once[np.lexsort((flow[once], key[once]))]
     key = key[order]
     _, which, count = np.unique(key, return_inverse=True, return_counts=True)
@@ -133,6 +135,21 @@ def _alike(key: Words, flow: Ints) -> tuple[Ints, Ints]:
     none = np.zeros(0, dtype=np.int64)
     ones, others = [order[at] for at, _ in places], [order[at + step] for at, step in places]
     return np.concatenate([none, *ones]), np.concatenate([none, *others])
+
+
+def _repeated(key: Words) -> Ints:
+    """Positions of the keys that occur more than once: few of very many, so that what follows sorts only these.
+
+    Not of those that more flows have than tell any apart: so many are not in the heads of fewer.
+    """
+    in_order = np.sort(key)
+    again = np.flatnonzero(in_order[1:] == in_order[:-1])
+    first = np.flatnonzero(np.diff(again, prepend=-2) > 1)
+    count = np.diff(first, append=len(again)) + 1
+    keys = in_order[again[first[count <= _MOST_ALIKE * _HEAD]]]
+    if not len(keys):
+        return np.zeros(0, dtype=np.int64)
+    return np.flatnonzero(keys[np.minimum(np.searchsorted(keys, key), len(keys) - 1)] == key)
 
 
 class _Seen(NamedTuple):
