@@ -14,8 +14,7 @@ from multitracer.model.errors import InputError
 from multitracer.parsers.shared.capture import recording
 from multitracer.parsers.shared.records import Capture, Records
 from multitracer.parsers.shared.view import View
-from multitracer.wire.erf_records import EXTENSION_BYTES, HEADED_BYTES, MORE_HEADERS, frame_of
-from multitracer.wire.erf_records import HEADER_BYTES as _HEADER_BYTES
+from multitracer.wire.erf_records import HEADED_BYTES, HEADER_BYTES, MORE_HEADERS, behind_extensions, frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +37,7 @@ def sniff(head: bytes) -> bool:
     if _is_text(head[:_TEXT_BYTES]):
         return False
     at = seen = 0
-    while at + _HEADER_BYTES <= len(head) and seen < _CHAIN:
+    while at + HEADER_BYTES <= len(head) and seen < _CHAIN:
         size = _plausible(head, at)
         if not size:
             return False
@@ -56,7 +55,7 @@ def _plausible(head: bytes, at: int) -> int:
     time, kind, _ = _HEADER.unpack_from(head, at)
     size, wire = int.from_bytes(head[at + 10 : at + 12], "big"), int.from_bytes(head[at + 14 : at + 16], "big")
     in_time = _EARLIEST_S <= time >> 32 < _LATEST_S
-    return size if kind & 0x7F in _KNOWN_TYPES and size > _HEADER_BYTES and wire and in_time else 0
+    return size if kind & 0x7F in _KNOWN_TYPES and size > HEADER_BYTES and wire and in_time else 0
 
 
 def read(source: Source) -> Recording:
@@ -99,22 +98,18 @@ def _pieces(view: View, found: Capture) -> Iterator[Records]:
 def _size(data: bytes, at: int) -> int:
     """The size of the record at `at`, 0 where it is damaged or does not end in view."""
     size = int.from_bytes(data[at + 10 : at + 12], "big")
-    return size if size >= _HEADER_BYTES and at + size <= len(data) else 0
+    return size if size >= HEADER_BYTES and at + size <= len(data) else 0
 
 
 def _is_damaged(data: bytes, at: int) -> bool:
     """Whether more in view would not make a record of what is at `at`."""
-    return at + _HEADER_BYTES <= len(data) and int.from_bytes(data[at + 10 : at + 12], "big") < _HEADER_BYTES
+    return at + HEADER_BYTES <= len(data) and int.from_bytes(data[at + 10 : at + 12], "big") < HEADER_BYTES
 
 
 def _row(data: bytes, at: int, size: int, number: int) -> tuple[int, ...] | None:
     """(Offset, captured, original, time, link type, number) of a record, None for a type that carries no IP."""
     time, kind, _ = _HEADER.unpack_from(data, at)
-    start = at + _HEADER_BYTES
-    more = kind & MORE_HEADERS
-    while more and start + EXTENSION_BYTES <= at + size:  # extension headers, each saying whether another follows
-        more = data[start] & MORE_HEADERS
-        start += EXTENSION_BYTES
+    start = behind_extensions(kind, data, at + HEADER_BYTES, at + size)
     found = frame_of(kind & ~MORE_HEADERS, data[start : min(start + HEADED_BYTES, at + size)])
     if found is None or start + found[1] > at + size:
         return None

@@ -6,6 +6,8 @@ ones in the header's last word only; those of a channelised line have a header o
 
 from __future__ import annotations
 
+from typing import Any
+
 HEADER_BYTES, EXTENSION_BYTES = 16, 8
 MORE_HEADERS = 0x80
 """Of a type, and of the first octet of an extension header: another header follows."""
@@ -15,6 +17,15 @@ _LINK_ETHERNET, _LINK_RAW, _LINK_PPP, _LINK_CHDLC = 1, 101, 50, 104
 _PPP_ADDRESS = b"\xff\x03"
 HEADED_BYTES = _CHANNEL_BYTES + 2
 """Octets behind a record's headers of which `frame_of` needs to see no more."""
+
+
+def behind_extensions(kind: int, data: Any, start: int, stop: int) -> int:
+    """Where a record's content begins, whose headers after the first begin at `start`: each says if another follows."""
+    more = kind & MORE_HEADERS
+    while more and start + EXTENSION_BYTES <= stop:
+        more = data[start] & MORE_HEADERS
+        start += EXTENSION_BYTES
+    return start
 
 
 def frame_of(kind: int, octets: bytes) -> tuple[int, int] | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from multitracer.wire import juniper, radiotap, usb_packets
-from multitracer.wire.erf_records import EXTENSION_BYTES, HEADER_BYTES, MORE_HEADERS, frame_of
+from multitracer.wire.erf_records import HEADER_BYTES, MORE_HEADERS, behind_extensions, frame_of
 from multitracer.wire.llc import CHDLC_TYPES, ETHERNET, MPLS, PPP, Payload, frame_relay, if_ip, llc, llc_or_ip
 from multitracer.wire.wifi_packets import WifiPackets
 
@@ -91,11 +91,8 @@ def _nested(record: bytes, link_type: int) -> tuple[bytes, int] | None:
 
 def _erf(record: bytes) -> tuple[bytes, int]:
     """The frame of an ERF record: behind extension headers, each saying whether another follows."""
-    at, kind = HEADER_BYTES, record[8] if len(record) > 8 else 0
-    more = kind & MORE_HEADERS
-    while more and at + EXTENSION_BYTES <= len(record):
-        more = record[at] & MORE_HEADERS
-        at += EXTENSION_BYTES
+    kind = record[8] if len(record) > 8 else 0
+    at = behind_extensions(kind, record, HEADER_BYTES, len(record))
     link_type, start = frame_of(kind & ~MORE_HEADERS, record[at:]) or (-1, 0)
     return record[at + start :], link_type
 
