@@ -114,9 +114,11 @@ def _under_labels(octets: bytes) -> Inside | None:
     if (version == 4 and is_sound(octets, 0)) or (version == 6 and 40 + number(octets, 4) == len(octets)):
         return if_ip(octets)
     frames = [octets[4:], octets] if octets[:1] and octets[0] >> 4 == 0 else [octets]
-    for is_one in (_is_frame_with_ip, _is_cut_ipv6, is_frame, is_frame_without_ip):
+    if _is_cut_ipv6(octets) and not any(map(_is_frame_with_ip, frames)):
+        return if_ip(octets)
+    for is_one in (is_frame, is_frame_without_ip):
         for one in filter(is_one, frames):
-            return if_ip(one) if is_one is _is_cut_ipv6 else Inside(ETHERNET, one)
+            return Inside(ETHERNET, one)
     return if_ip(octets)
 
 
