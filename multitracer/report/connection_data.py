@@ -163,7 +163,8 @@ def _intervals(end: _End) -> dict[str, Source]:
     """What the sender's host counted in each interval: the octets handed to TCP, in kbit/s, and segments sent again."""
     logged = end.tables.tcp_state[end.number]
     own = logged.where((logged["sender"] == end.sender) & (logged["interval_s"] > 0))
-    own = own.where(own["input"] == own["input"][:1])  # of several logs of one sender the first
+    if len(own["input"]):  # of several logs of one sender that with most of them, as in the series
+        own = own.where(own["input"] == np.bincount(own["input"]).argmax())
     own = own.where(np.argsort(own["time_ns"], kind="stable"))
     stop, lasted = end.elapsed(own["time_ns"]), own["interval_s"]
     start = stop - (lasted * 1e9).astype(np.int64)
