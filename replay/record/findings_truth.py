@@ -101,9 +101,13 @@ class TrueFindings:
         return known[1:]
 
     def overlapping(self, kinds: Iterable[str], start: int, end: int) -> Event | None:
-        """The one that shares most time with an interval, open at its end; of equals the latest to begin."""
+        """The one that shares most time with an interval; of equals the latest to begin.
+
+        Both are open at their ends: what only touches shares nothing. An instant is as long as a nanosecond.
+        """
         own, (starts, ends) = self._sorted_out(tuple(kinds))
-        near = [own[place] for place in np.flatnonzero((starts < max(end, start + 1)) & (ends >= start))]
+        shared = (starts < max(end, start + 1)) & (np.maximum(ends, starts + 1) > start)
+        near = [own[place] for place in np.flatnonzero(shared)]
         return max(near, key=lambda one: (min(one.end_ns, end) - max(one.start_ns, start), one.start_ns), default=None)
 
     def latest(self, kinds: Iterable[str], begun_by: int, not_over_at: int) -> Event | None:
@@ -324,8 +328,7 @@ class TrueFindings:
         if name == "idle_recovery":
             return self._repairing(start, end)
         if name == "idle_sender":
-            one = self.overlapping(("application-limited",), start, end)
-            return one if one is not None and min(one.end_ns, end) > max(one.start_ns, start) else None
+            return self.overlapping(("application-limited",), start, end)
         return self._most(("link-outage", "link-recovery-hole", "receiver-window-limited"), start, end)
 
     def _repairing(self, start: int, end: int) -> Event | None:
