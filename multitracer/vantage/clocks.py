@@ -213,19 +213,20 @@ def _estimate_clock(alignment: Alignment, segments: pd.DataFrame, near: int, far
     ours = np.flatnonzero(pairing.rows >= 0)
     theirs = pairing.rows[ours]
     mine, other = alignment.rows[near][ours], alignment.rows[far][theirs]
-    on_reference = to_reference(recorded[mine], known)
+    is_forward, sure = _is_forward(segments, mine, recorded, other)
+    mine, other, theirs, is_forward = (column[sure] for column in (mine, other, theirs, is_forward))
     start, base, forward, reverse = _one_way_delays(
-        on_reference,
+        to_reference(recorded[mine], known),
         recorded[other],
         segments["wire_bytes"].to_numpy()[mine],
-        _is_forward(segments, mine, recorded, other),
+        is_forward,
         theirs,
     )
     found = fit(forward, reverse)
     if found is None:
         return Clock(known.reference, how=f"shares packets of one direction only with {known.reference}")
     clock = _clock(known.reference, found, start, base, recorded[alignment.rows[far]])
-    how = f"estimated from {len(ours)} packets that both saw"
+    how = f"estimated from {len(mine)} packets that both saw"
     if found.steps:
         how += f"; it was set {len(found.steps)} times meanwhile"
     if near != alignment.reference:
@@ -234,12 +235,15 @@ def _estimate_clock(alignment: Alignment, segments: pd.DataFrame, near: int, far
     return replace(clock, error_s=error_s, worst_s=worst_s, how=how)
 
 
-def _is_forward(segments: pd.DataFrame, mine: Ints, recorded: Ints, other: Ints) -> npt.NDArray[np.bool_]:
-    """Whether each shared packet went from the near point to the far one.
+def _is_forward(
+    segments: pd.DataFrame, mine: Ints, recorded: Ints, other: Ints
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Whether each shared packet went from the near point to the far one, and whether that can be told.
 
     Per connection, the packets of one end go forward and those of the other in reverse. A packet's own
     delay plus the clock difference is larger in the forward direction: the end with the larger delay, far
-    minus near, goes forward.
+    minus near, goes forward. Connections that share packets of one end only tell nothing beside others: either host
+    may have opened them. Where there are no others, clients are taken to send forward.
     """
     connection = segments["connection"].to_numpy()[mine].astype(np.int64)
     sender = segments["sender"].to_numpy()[mine].astype(np.int64)
@@ -248,11 +252,11 @@ def _is_forward(segments: pd.DataFrame, mine: Ints, recorded: Ints, other: Ints)
     least = np.full(streams, np.iinfo(np.int64).max)
     np.minimum.at(least, 2 * connection + sender, delay)
     unseen = least == np.iinfo(np.int64).max
-    first = np.where(unseen[0::2] | unseen[1::2], 0, least[0::2] // 2 - least[1::2] // 2)
+    both = ~(unseen[0::2] | unseen[1::2])
+    first = np.where(both, least[0::2] // 2 - least[1::2] // 2, 0)
     overall = int(np.sign(first.sum(dtype=np.float64)))
     client_out = np.where(first == 0, overall >= 0, first > 0)
-    result: npt.NDArray[np.bool_] = client_out[connection] == (sender == 0)
-    return result
+    return client_out[connection] == (sender == 0), both[connection] | ~both.any()
 
 
 def _one_way_delays(

@@ -59,6 +59,19 @@ def test_the_order_of_points_does_not_depend_on_the_clocks(order: tuple[int, ...
     assert paths.receiver_point[0].tolist() == [1 - near, near]
 
 
+def test_a_connection_seen_one_way_does_not_say_which_way() -> None:
+    """Its client, beside the receiver, sends towards the clients of others: nothing but its packets tells that."""
+    seen = transfer(Path(offset_ns=900 * MS), 4)[:2]
+    for capture in seen:
+        capture.attrs.clear()
+    theirs = [capture[capture["sender"] == SERVER].assign(connection=1, sender=CLIENT) for capture in seen]
+    captures = [pd.concat(both).sort_values("time_ns") for both in zip(seen, theirs, strict=True)]
+    clock = aligned(*captures)[1].clocks[1]
+    assert clock.error_s is not None
+    assert clock.error_s < 0.02
+    assert abs(clock.offset_s - 0.9) < clock.error_s
+
+
 def test_arrived_and_lost_segments_are_distinguished() -> None:
     """Every data segment in the receiver's capture arrived, and every other one was lost."""
     sent, came, row_of = transfer(Path(loss=0.1), 6)
