@@ -11,13 +11,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from multitracer.findings.earlier_copies import earlier_copies
 from multitracer.findings.finding import Finding
-from multitracer.findings.finding_index import NONE, FindingIndex, Ints
+from multitracer.findings.finding_index import MOST, NONE, FindingIndex, Ints
+from multitracer.findings.idle_causes import IdleCauses
 from multitracer.findings.observations import Observations
-from multitracer.findings.timer_waits import waits_begin
 
 STEPS = (
     ("link-outage", "path-stall", "local-drop", "excessive-queueing", "zero-window", "application-limited"),
@@ -39,8 +38,6 @@ _STANDSTILLS = ("link-outage", "link-reset", "path-stall", "link-recovery-hole",
 """Kinds that hold segments or acknowledgements up."""
 
 
-_BY_TIMER = ("timeout", "probe")
-"""Triggers of resends that a timer sets off."""
 _REPAIRS_OF_LINK = ("link-outage", "link-reset", "link-recovery-hole", "link-retransmissions")
 
 
@@ -61,13 +58,6 @@ def find_chains(found: Sequence[Finding], observed: Observations) -> Chains:
     return Chains(*_Search(found, observed).chains())
 
 
-class Waits(NamedTuple):
-    """Resends by a timer, as rows of `retransmissions`, and since when it was waited for."""
-
-    rows: Ints
-    since_ns: Ints
-
-
 class _Search:
     """Looks for causes among the findings that are not undecided."""
 
@@ -76,6 +66,7 @@ class _Search:
         self.columns = observed.retransmission_columns
         self.losses, self.copy = self._losses(), earlier_copies(observed)
         self.finding_of = self._retransmission_findings()
+        self.idle = IdleCauses(observed, found, self.copy, self.finding_of)
 
     def chains(self) -> tuple[Ints, list[str], Ints]:
         caused_by = np.array([self._cause(number) for number in range(len(self.found))], dtype=np.int64)
@@ -112,7 +103,7 @@ class _Search:
         if one.kind == "competing-recovery":
             return self.index.latest(RETRANSMISSIONS, one, one.start_ns, one.start_ns)
         if one.kind == "idle-link":
-            return self._cause_of_idleness(one)
+            return self.idle.cause(one)
         if one.kind in ("burst-loss", "ack-loss"):
             return self._cause_of_loss(number, one)
         if one.kind == "header-decompression-failure":
@@ -202,66 +193,6 @@ class _Search:
         number = self.index.most_overlap(("excessive-queueing",), one, sent, one.start_ns)
         return number if number != NONE and self.found[number].verdict == "confirmed" else NONE
 
-    def _cause_of_idleness(self, one: Finding) -> int:
-        """By its cause: TCP's resend that ends the wait or began the repair; a closed window; the application.
-
-        Of a resend in doubt it does not tell; but what the link stood still for TCP had to wait for.
-        """
-        one, cause = one._replace(connection=self.observed.main_connection), str(one.evidence.get("cause"))
-        repair = self._recovery_of(one) if cause == "idle_recovery" else NONE
-        if repair != NONE:
-            return repair
-        kinds = _IDLE.get(cause, ())
-        for kind in kinds:
-            number = self.index.most_overlap((kind,), one, one.start_ns, one.end_ns)
-            if number != NONE and self.index.share(number, one) >= MOST:
-                return number
-        return NONE if cause == "idle_recovery" else self.index.most_overlap(kinds, one, one.start_ns, one.end_ns)
-
-    def _recovery_of(self, one: Finding) -> int:
-        """What resent when the timer expired that was waited for; else what resent last before, and began a repair.
-
-        The link's own repeats may divide a wait. Nobody waited for a timer that expired though all that was
-        outstanding, or its acknowledgement, was on its way.
-        """
-        time = self.columns["time_ns"]
-        ended = self.waits.rows[(self.waits.since_ns < one.end_ns) & (time[self.waits.rows] > one.start_ns)]
-        begun = np.flatnonzero(self.own & (time <= one.start_ns))
-        ended, begun = (rows[np.argsort(time[rows], kind="stable")] for rows in (ended, begun))
-        rows = ended[:1] if len(ended) else begun[-1:]
-        return int(self.finding_of[rows[0]]) if len(rows) else NONE
-
-    @cached_property
-    def own(self) -> npt.NDArray[np.bool_]:
-        """Which resends are of the data that the link carried: the other end's do not tell why it was idle."""
-        segment, main = self.columns["segment"], self.observed.main_direction
-        if main is None:
-            return np.zeros(len(segment), dtype=np.bool_)
-        own: npt.NDArray[np.bool_] = (self.columns["connection"] == main.connection) & (segment >= 0)
-        own[own] = self.observed.column("sender")[segment[own]] == main.sender
-        return own
-
-    @cached_property
-    def waits(self) -> Waits:
-        """The waits for timers of that data that had to expire."""
-        main, time = self.observed.main_direction, self.columns["time_ns"]
-        rows = np.flatnonzero(self.own & np.isin(self.columns["trigger"].astype(str), _BY_TIMER))
-        rows = np.array([row for row in rows.tolist() if self._was_due(row)], dtype=np.int64)
-        since = waits_begin(self.observed, main, time[rows]) if main is not None else time[rows]
-        return Waits(rows[since < time[rows]], since[since < time[rows]])
-
-    def _was_due(self, row: int) -> bool:
-        """Whether a timer had to expire: no finding says that it was needless, or something else had been lost."""
-        if self.finding_of[row] == NONE or self.found[self.finding_of[row]].kind != "spurious-timeout":
-            return True
-        time, when = self.columns["time_ns"], self.columns["time_ns"][row]
-        known = np.flatnonzero((self.columns["spurious"] == "no") & (time > when) & (self.copy >= 0))
-        same = self.columns["connection"][known] == self.columns["connection"][row]
-        lost = self.copy[known[same]]
-        sender = self.observed.column("sender")
-        own = lost[sender[lost] == sender[self.columns["segment"][row]]]
-        return bool((self.observed.column("time_ns")[own] < when).any())
-
     def _cause_of_loss(self, number: int, one: Finding) -> int:
         """What lost most of the same segments and says where; of others what flushed the link then."""
         rows = np.asarray(one.segments, dtype=np.int64)
@@ -346,8 +277,6 @@ class _Search:
         return np.where(needed & (lost_by >= 0), lost_by, self.finding_of)
 
 
-MOST = 0.5
-"""What shares at least this part of a finding's segments, or of its time, can have set it off."""
 _CAUSES_BY_TIME = {
     "link-recovery-hole": ("link-outage",),
     "link-retransmissions": ("link-outage",),
@@ -356,16 +285,3 @@ _CAUSES_BY_TIME = {
     "receiver-window-limited": ("zero-window",),
 }
 """Of each kind the kinds that can set it off, told by the time that they share."""
-_IDLE = {
-    # While the link is dead, or holds back what came after a loss, no window is what holds data back.
-    "idle_window_limited": (
-        "zero-window",
-        "link-outage",
-        "link-recovery-hole",
-        "receiver-window-limited",
-        "path-stall",
-    ),
-    "idle_sender": ("zero-window", "application-limited"),
-    "idle_recovery": ("link-outage", "link-recovery-hole"),
-}
-"""Of each cause of an idle link the kinds that can set it off, the first to hold for most of it."""

@@ -12,6 +12,8 @@ from multitracer.findings.finding import Finding
 
 Ints = npt.NDArray[np.int64]
 NONE = -1
+MOST = 0.5
+"""What shares at least this part of a finding's segments, or of its time, can have set it off."""
 
 
 class _Sorted(NamedTuple):
@@ -27,13 +29,14 @@ class _Sorted(NamedTuple):
 class FindingIndex:
     """Findings that are not undecided; with a connection (or bearer) those about it, and those about none."""
 
-    def __init__(self, found: Sequence[Finding]) -> None:
+    def __init__(self, found: Sequence[Finding], only: npt.NDArray[np.bool_] | None = None) -> None:
+        """Of all findings, or only of those marked."""
         self._found = found
         self._of_kind: dict[str, list[int]] = {}
         self._by_connection: dict[str, dict[int, list[int]]] = {}
         self._sorted: dict[tuple[tuple[str, ...], int], _Sorted] = {}
         for number, one in enumerate(found):
-            if one.verdict != "undecided":
+            if one.verdict != "undecided" and (only is None or only[number]):
                 self._of_kind.setdefault(one.kind, []).append(number)
 
     def of_kind(self, kind: str) -> list[int]:

@@ -108,6 +108,14 @@ class Observations:
         return self._groups.ranges(connection, point)
 
     @cached_property
+    def last_ns(self) -> npt.NDArray[np.int64]:
+        """By point, when its last packet was captured."""
+        point, time_ns = self.column("point"), self.column("time_ns")
+        last = np.full(int(point.max(initial=-1)) + 1, np.iinfo(np.int64).min)
+        np.maximum.at(last, point, time_ns)
+        return last
+
+    @cached_property
     def captured_at_both_ends(self) -> list[Direction]:
         """The directions whose segments were captured both leaving and arriving."""
         return list(self.directions.at(self.directions.beside_both))
@@ -173,6 +181,19 @@ class Observations:
         sender = self.connections[("client", "server")[direction.sender]].iat[direction.connection]
         rows = self._carried.get((direction.connection, str(sender)))
         return None if rows is None or self.segment_frames is None else self.segment_frames.iloc[rows]
+
+    def streams(self, link: int) -> npt.NDArray[np.int64]:
+        """Whose data a link carried, as 2 * connection + sender: of a link with a log all, else of the main direction.
+
+        Without a log `link` is -1.
+        """
+        if self.segment_frames is None or link < 0:
+            main = self.main_direction
+            return np.array([2 * main.connection + main.sender] if main else [], dtype=np.int64)
+        segment = self.segment_frames["segment"].to_numpy()[self.segment_frames["link"].to_numpy() == link]
+        segment = segment[segment >= 0]
+        segment = segment[self.column("payload_bytes")[segment] > 0]
+        return np.unique(2 * self.column("connection")[segment].astype(np.int64) + self.column("sender")[segment])
 
     def log_error(self, link: int, point: int, *, by_sender: bool = True) -> int | None:
         """The clock error between a point and the log that a link's sender (or its receiver) wrote; None unknown."""

@@ -6,11 +6,13 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scenes import Seen, at, frames, retransmissions, scene, segment_frames
 from two_ends import MS
+from two_ends import segments as segments_table
 
 from multitracer.findings import KINDS
 from multitracer.findings.chains import STEPS, find_chains
@@ -135,6 +137,23 @@ def test_a_timer_that_no_finding_reports_is_waited_for() -> None:
     last = Finding("spurious-timeout", "sender", 0, at(2000), at(2000), "confirmed", "because", {}, resends=(2,))
     observed = scene([Seen(sent=0, came=50, seq=1, size=1000)], retransmissions=resent)
     assert find_chains([*repairs, idle, last], observed).caused_by.tolist()[2] == -1
+
+
+def test_an_idle_link_waits_for_the_application_of_any_stream_that_it_carries() -> None:
+    """Of two connections' senders; the other ends', whose data other links carry, do not count."""
+    table = segments_table(
+        {"time_ns": [at(0), at(1)], "connection": [0, 1], "sender": [0, 1], "payload_bytes": [1000, 1000]}
+    )
+    carried = segment_frames({"link": 0, "segment": 0}, {"link": 0, "segment": 1})
+    base = scene().connections
+    observed = scene(segment_frames=carried, segments=table, connections=pd.concat([base, base], ignore_index=True))
+    limited = [
+        one("application-limited", start, end)._replace(connection=connection, evidence={"sender": sender})
+        for connection, sender, start, end in ((0, "client", 0, 90), (1, "server", 100, 190), (1, "client", 200, 290))
+    ]
+    evidence = {"cause": "idle_sender", "link": 0}
+    idle = [one("idle-link", start, start + 90)._replace(evidence=evidence) for start in (0, 100, 200)]
+    assert find_chains([*limited, *idle], observed).caused_by.tolist() == [-1, -1, -1, 0, 1, -1]
 
 
 def test_an_idle_link_is_not_charged_with_the_other_ends_resends() -> None:

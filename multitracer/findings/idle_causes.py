@@ -1,0 +1,146 @@
+"""What left a link idle: a repair of TCP, a window, or the application of one of the streams that the link carries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.findings.finding import Finding
+from multitracer.findings.finding_index import MOST, NONE, FindingIndex, Ints
+from multitracer.findings.observations import Observations
+from multitracer.findings.timer_waits import waits_begin
+
+_BY_TIMER = ("timeout", "probe")
+"""Triggers of resends that a timer sets off."""
+_SENDERS = {"client": 0, "server": 1}
+_KINDS = {
+    # While the link is dead, or holds back what came after a loss, no window is what holds data back.
+    "idle_window_limited": (
+        "zero-window",
+        "link-outage",
+        "link-recovery-hole",
+        "receiver-window-limited",
+        "path-stall",
+    ),
+    "idle_sender": ("zero-window", "application-limited"),
+    "idle_recovery": ("link-outage", "link-recovery-hole"),
+}
+"""Of each cause of an idle link the kinds that can set it off, the first to hold for most of it."""
+
+
+class Waits(NamedTuple):
+    """Resends by a timer that had to expire, as rows of `retransmissions`, and since when it was waited for."""
+
+    rows: Ints
+    since_ns: Ints
+
+
+class IdleCauses:
+    """Looks for what left a link idle, among the findings that are not undecided."""
+
+    def __init__(self, observed: Observations, found: Sequence[Finding], copy: Ints, finding_of: Ints) -> None:
+        """`copy` and `finding_of`: of each row of `retransmissions` the earlier copy, the finding that reports it."""
+        self.observed, self.found, self.copy, self.finding_of = observed, found, copy, finding_of
+        self.links: dict[int, _Link] = {}
+
+    def cause(self, one: Finding) -> int:
+        """The finding that set this idle time off, NONE where nothing did, or nobody knows."""
+        link = int(one.evidence.get("link", -1))
+        if link not in self.links:
+            ends = self.observed.streams(link)
+            self.links[link] = _Link(self.observed, self.found, self.copy, self.finding_of, ends)
+        return self.links[link].cause(one)
+
+
+class _Link:
+    """What may leave one link idle: what happened to its streams, whose ends are given as 2 * connection + sender."""
+
+    def __init__(
+        self, observed: Observations, found: Sequence[Finding], copy: Ints, finding_of: Ints, ends: Ints
+    ) -> None:
+        self.observed, self.found, self.finding_of = observed, found, finding_of
+        self.columns, self.copy = observed.retransmission_columns, copy
+        self.ends, self.known = ends, frozenset(ends.tolist())
+        about = np.fromiter(map(self._is_about, found), dtype=np.bool_, count=len(found))
+        self.index = FindingIndex(found, about)
+
+    def cause(self, one: Finding) -> int:
+        """By its cause: TCP's resend that ends the wait or began the repair; a closed window; the application.
+
+        Of a resend in doubt it does not tell; but what the link stood still for TCP had to wait for.
+        """
+        cause = str(one.evidence.get("cause"))
+        repair = self._recovery_of(one) if cause == "idle_recovery" else NONE
+        if repair != NONE:
+            return repair
+        kinds = _KINDS.get(cause, ())
+        for kind in kinds:
+            number = self.index.most_overlap((kind,), one, one.start_ns, one.end_ns)
+            if number != NONE and self.index.share(number, one) >= MOST:
+                return number
+        return NONE if cause == "idle_recovery" else self.index.most_overlap(kinds, one, one.start_ns, one.end_ns)
+
+    def _is_about(self, other: Finding) -> bool:
+        """Whether a finding is about one of the streams, or about no connection."""
+        if other.connection == NONE:
+            return True
+        sender = _SENDERS.get(str(other.evidence.get("sender")))
+        ends = (0, 1) if sender is None else (sender,)
+        return any(2 * other.connection + one in self.known for one in ends)
+
+    def _recovery_of(self, one: Finding) -> int:
+        """What resent when the timer expired that was waited for; else what resent last before, and began a repair.
+
+        The link's own repeats may divide a wait. Nobody waited for a timer that expired though all that was
+        outstanding, or its acknowledgement, was on its way.
+        """
+        time = self.columns["time_ns"]
+        ended = self.waits.rows[(self.waits.since_ns < one.end_ns) & (time[self.waits.rows] > one.start_ns)]
+        begun = np.flatnonzero(self.own & (time <= one.start_ns) & (self._over_ns >= one.start_ns))
+        ended, begun = (rows[np.argsort(time[rows], kind="stable")] for rows in (ended, begun))
+        rows = ended[:1] if len(ended) else begun[-1:]
+        return int(self.finding_of[rows[0]]) if len(rows) else NONE
+
+    @cached_property
+    def _over_ns(self) -> Ints:
+        """When the connection of each resend was over."""
+        over: Ints = self.observed.connections["end_ns"].to_numpy()[self.columns["connection"]]
+        return over
+
+    @cached_property
+    def end(self) -> Ints:
+        """Of each resend its sender's end, NONE where its segment was not captured."""
+        segment = self.columns["segment"]
+        sender = self.observed.column("sender")[np.maximum(segment, 0)].astype(np.int64)
+        return np.where(segment >= 0, 2 * self.columns["connection"].astype(np.int64) + sender, NONE)
+
+    @cached_property
+    def own(self) -> npt.NDArray[np.bool_]:
+        """Which resends are of the data that the link carried: the other ends' do not tell why it was idle."""
+        return np.isin(self.end, self.ends)
+
+    @cached_property
+    def waits(self) -> Waits:
+        """The waits for timers of that data that had to expire."""
+        time = self.columns["time_ns"]
+        rows = np.flatnonzero(self.own & np.isin(self.columns["trigger"].astype(str), _BY_TIMER))
+        rows = np.array([row for row in rows.tolist() if self._was_due(row)], dtype=np.int64)
+        since = time[rows]
+        for end in np.unique(self.end[rows]).tolist():
+            direction, mine = self.observed.direction(*divmod(end, 2)), self.end[rows] == end
+            if direction is not None:
+                since[mine] = waits_begin(self.observed, direction, time[rows[mine]])
+        return Waits(rows[since < time[rows]], since[since < time[rows]])
+
+    def _was_due(self, row: int) -> bool:
+        """Whether a timer had to expire: no finding says that it was needless, or something else had been lost."""
+        if self.finding_of[row] == NONE or self.found[self.finding_of[row]].kind != "spurious-timeout":
+            return True
+        time, when = self.columns["time_ns"], self.columns["time_ns"][row]
+        known = np.flatnonzero((self.columns["spurious"] == "no") & (time > when) & (self.copy >= 0))
+        lost = self.copy[known[self.end[known] == self.end[row]]]
+        return bool((self.observed.column("time_ns")[lost] < when).any())
