@@ -274,10 +274,12 @@ EXPLAINED = {
         "could have set it off. The goodput falls to zero between bursts; the time lane is light grey.",
         "`limited_s` in `count` stretches against `round_trip_ms`, and whose data it is (`sender`). Confirmed where "
         "nothing was outstanding for half of that time (`nothing_outstanding_s`), each time longer than this host is "
-        "late elsewhere. Likely where at least no acknowledgement advanced for half of it, or by the sender's log the "
-        "congestion window had room and less was outstanding than before: a late host may have held data back as "
-        "well. Else undecided: a full congestion window or send buffer may have. Undecided also where the capture has "
-        "a hole.",
+        "late elsewhere, or only a FIN followed; likely if all of it is the time that the acknowledgement of the last "
+        "data took. Likely where nothing followed for a round trip once all was acknowledged: what a window had "
+        "held back would have gone out then. Likely, too, where at least no acknowledgement advanced for half of it, "
+        "or by the sender's log the congestion window had room and less was outstanding than before: a late host may "
+        "have held data back as well. Else undecided: a full congestion window or send buffer may have. Undecided also "
+        "where the capture has a hole.",
         "Write earlier and in larger pieces, send requests without waiting for each answer (pipelining, parallel "
         "requests), read from disk ahead. If the pauses are intended (a video in chunks), the network is not what "
         "limits.",

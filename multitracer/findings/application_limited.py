@@ -1,7 +1,9 @@
 """The application left TCP without data to send for longer than a round trip.
 
 That is sure only while nothing is outstanding, for longer than the host was late elsewhere, or when no more data
-followed before a FIN. While data was outstanding, a full congestion window or send buffer may have held back what was
+followed before a FIN; unless all of that is the time that the acknowledgement of the data before took, a round trip
+therefore. It is likely where nothing followed for a round trip once all was acknowledged: what TCP had held back would
+have gone out then. Elsewhere a full congestion window or send buffer may have held back what was
 not sent, up to the last acknowledgement that advanced; after that it was the application, or a host that was late. So
 it was, too, while the sender's log shows room in the congestion window, and less was outstanding than it had buffered
 before; unless by its log the link, whenever it was idle, had something new to carry within a round trip.
@@ -16,6 +18,8 @@ import numpy as np
 
 from multitracer.findings.data_gaps import (
     BEGIN,
+    EMPTY_NS,
+    FLIGHT_NS,
     FREE,
     FREE_NS,
     IDLE,
@@ -64,7 +68,7 @@ def _give_room(observed: Observations, found: Limited, weights: Ints) -> None:
         end = int(one.end)
         if end not in gaps:
             gaps[end] = _roomy_gaps(observed, end)
-        weigh_one(gaps[end], len(gaps[end]), weight[LATE_NS], one.start_ns, one.stop_ns, weight)
+        weigh_one(gaps[end], len(gaps[end]), one.start_ns, one.stop_ns, one.rtt_ns, weight)
 
 
 def _roomy_gaps(observed: Observations, end: int) -> Ints:
@@ -98,18 +102,32 @@ def _was_idle(observed: Observations, one: Limited) -> bool:
 
 def _doubts(found: Limited, weights: Ints) -> Doubts:
     """What the data outstanding leave in doubt: for so long the sender was idle, free to send, or late elsewhere."""
-    is_idle, is_free = SURE_SHARE * found.cost_ns <= weights[:, [IDLE_NS, FREE_NS]].T
-    verdicts = np.select([is_idle, is_free], ["", "likely"], "undecided").tolist()
-    milliseconds = np.rint(weights / MS).astype(np.int64).T.tolist()
-    rows = zip(verdicts, *milliseconds, strict=True)
-    return Doubts(verdicts, [verdict and _because(verdict, idle, free, late) for verdict, idle, free, late in rows])
+    is_idle, is_empty, is_free = SURE_SHARE * found.cost_ns <= weights[:, [IDLE_NS, EMPTY_NS, FREE_NS]].T
+    is_longer = found.cost_ns > weights[:, FLIGHT_NS]
+    verdicts = np.select([is_idle & is_longer, is_idle | is_empty | is_free], ["", "likely"], "undecided").tolist()
+    asked = [IDLE_NS, EMPTY_NS, FREE_NS, FLIGHT_NS, LATE_NS]
+    milliseconds = np.rint(weights[:, asked] / MS).astype(np.int64).T.tolist()
+    rows = zip(verdicts, is_idle.tolist(), is_empty.tolist(), *milliseconds, strict=True)
+    return Doubts(verdicts, [verdict and _because(verdict, *row) for verdict, *row in rows])
 
 
-def _because(verdict: str, idle_ms: int, free_ms: int, late_ms: int) -> str:
-    because = (
+def _because(
+    verdict: str, is_idle: bool, is_empty: bool, idle_ms: int, empty_ms: int, free_ms: int, flight_ms: int, late_ms: int
+) -> str:
+    if is_idle:
+        return f"it lasted no longer than the acknowledgement of what was sent before took ({flight_ms} ms)"
+    outstanding = (
         f"for all but {idle_ms} ms of it data was outstanding, or was not for as short a time as this host is "
-        f"late elsewhere ({late_ms} ms); for {free_ms} ms no acknowledgement had "
-        "anything to set off, or the windows had room, so that the application or a late host held data back"
+        f"late elsewhere ({late_ms} ms)"
+    )
+    if is_empty:
+        return (
+            f"{outstanding}; but over {empty_ms} ms of it nothing can have been held back: all was acknowledged then, "
+            "and for a round trip nothing followed"
+        )
+    because = (
+        f"{outstanding}; for {free_ms} ms no acknowledgement had anything to set off, or the windows had room, so that "
+        "the application or a late host held data back"
     )
     if verdict == "likely":
         return because

@@ -16,15 +16,20 @@ from multitracer.findings.limited_stretches import Limited
 from multitracer.findings.observations import Ints, Observations
 from multitracer.model.schema import ACK, FIN, RST
 
-# Columns of an advance: when a number rose above all before it, and to what.
-TIME, NUMBER = range(2)
+# Columns of an advance: when a number rose above all before it, and to what; and the window that came with it.
+TIME, NUMBER, WINDOW = range(3)
 # Columns of a gap. BEGIN: when the data before it was sent. STOP: when the sender sent new data again, or heard the
 # last acknowledgement. IDLE: since when nothing was outstanding, or only a FIN followed; STOP if data was outstanding
 # all the time. FREE: since when no acknowledgement advanced, and none was needed therefore to send: IDLE or earlier.
-BEGIN, STOP, IDLE, FREE, GAP_FIELDS = range(5)
-# Results of a stretch of time: how much of it lies in gaps since their IDLE, and since their FREE; and LATE, how late
-# the sender was at most after an acknowledgement that advanced, while other data was outstanding (all in ns).
-IDLE_NS, FREE_NS, LATE_NS, WEIGHT_FIELDS = range(4)
+# FLIGHT: how long (ns) the acknowledgement of all of it took; 0 if it never came. QUIET: how long nothing was sent
+# after that, with a window for a whole segment; else 0. Data that TCP had held back before would have gone out then.
+BEGIN, STOP, IDLE, FREE, FLIGHT, QUIET, GAP_FIELDS = range(7)
+# Results of a stretch of time: how much of it lies in gaps since their IDLE, and since their FREE; EMPTY, how much in
+# gaps whose QUIET shows that there was nothing to send from their BEGIN on; the longest FLIGHT of these gaps; and LATE,
+# how late the sender was at most after an acknowledgement that advanced, while other data was outstanding (all in ns).
+IDLE_NS, FREE_NS, EMPTY_NS, FLIGHT_NS, LATE_NS, WEIGHT_FIELDS = range(6)
+
+NEVER_NS = np.iinfo(np.int64).max
 
 
 class Columns(NamedTuple):
@@ -36,6 +41,7 @@ class Columns(NamedTuple):
     payload_bytes: Any
     flags: Any
     sender: Any
+    window_bytes: Any
 
 
 class Room(NamedTuple):
@@ -57,11 +63,14 @@ class Stretches(NamedTuple):
     sender: Any
     start_ns: Any
     stop_ns: Any
+    rtt_ns: Any
+    last_ns: Any
+    """When the last packet of any connection was captured at that point."""
 
 
 def room_for(rows: int) -> Room:
     """Arrays for a direction of at most so many rows; what is never written of them takes no memory."""
-    return Room(*(np.empty((rows + 1, fields), dtype=np.int64) for fields in (2, 2, GAP_FIELDS)))
+    return Room(*(np.empty((rows + 1, fields), dtype=np.int64) for fields in (2, 3, GAP_FIELDS)))
 
 
 def columns_of(observed: Observations) -> Columns:
@@ -73,7 +82,8 @@ def gaps_of(observed: Observations, direction: Direction) -> Ints:
     """The gaps of a direction, shape (gaps, GAP_FIELDS)."""
     rows = observed.rows(direction.connection, direction.sender_point)
     room = room_for(len(rows))
-    count = find_gaps(rows, np.int64(direction.sender), columns_of(observed), room)
+    last_ns = observed.last_ns[direction.sender_point]
+    count = find_gaps(rows, np.int64(direction.sender), columns_of(observed), room, last_ns)
     gaps: Ints = room.gaps[:count]
     return gaps
 
@@ -81,9 +91,11 @@ def gaps_of(observed: Observations, direction: Direction) -> Ints:
 def weights_of(observed: Observations, found: Limited) -> Ints:
     """What lies in gaps of each stretch, shape (stretches, WEIGHT_FIELDS)."""
     connection, sender = np.divmod(found.end, 2)
-    order, begin, end = observed.row_ranges(connection, observed.by_end.sender_point[found.end])
+    point = observed.by_end.sender_point[found.end]
+    order, begin, end = observed.row_ranges(connection, point)
     weights = np.zeros((len(begin), WEIGHT_FIELDS), dtype=np.int64)
-    made = Stretches(begin, end, *map(np.ascontiguousarray, (sender, found.start_ns, found.stop_ns)))
+    of_each = (sender, found.start_ns, found.stop_ns, found.rtt_ns, observed.last_ns[point])
+    made = Stretches(begin, end, *map(np.ascontiguousarray, of_each))
 
     def weigh_part(part: slice) -> None:
         mine = Stretches(*(column[part] for column in made))
@@ -94,12 +106,16 @@ def weights_of(observed: Observations, found: Limited) -> Ints:
 
 
 @kernel
-def find_gaps(rows: Any, sender: int, columns: Columns, room: Room) -> int:
-    """Fill `room` with the gaps between new data of a sender, whose connection has these rows; their number."""
+def find_gaps(rows: Any, sender: int, columns: Columns, room: Room, last_ns: int) -> int:
+    """Fill `room` with the gaps between new data of a sender, whose connection has these rows; their number.
+
+    The capture that they are of goes on until `last_ns`.
+    """
     sent, heard, gaps = room.sent, room.heard, room.gaps
-    data, answers, ended = find_advances(rows, sender, columns, sent, heard)
+    data, answers, ended, reset_ns, segment = find_advances(rows, sender, columns, sent, heard)
     if data == 0 or answers == 0:
         return 0
+    silent = min(last_ns, reset_ns)  # so long the sender may still have sent data
     answered, advanced = 0, 0
     for gap in range(data):
         begin = sent[gap, TIME]
@@ -113,32 +129,42 @@ def find_gaps(rows: Any, sender: int, columns: Columns, room: Room) -> int:
         if ended and gap + 1 == data:  # all data that there was had been sent
             idle = free = begin
         gaps[gap, BEGIN], gaps[gap, STOP], gaps[gap, IDLE], gaps[gap, FREE] = begin, stop, idle, free
+        gaps[gap, FLIGHT] = gaps[gap, QUIET] = 0
+        if answered < answers:
+            gaps[gap, FLIGHT] = max(np.int64(0), heard[answered, TIME] - begin)
+            if heard[answered, WINDOW] >= segment:
+                until = stop if gap + 1 < data else silent
+                gaps[gap, QUIET] = max(np.int64(0), until - begin - gaps[gap, FLIGHT])
     return data
 
 
 @kernel
 def find_advances(rows: Any, sender: int, columns: Columns, sent: Any, heard: Any) -> Any:
-    """Fill in when a sender's data and the acknowledgements that it heard advanced; their numbers, and if it ended.
+    """Fill in when a sender's data and the acknowledgements that it heard advanced, with the windows of these.
 
-    Times that fall are taken for the latest before.
+    Returns their numbers, whether it sent a FIN, when a RST came from either end, and the octets of its largest
+    segment. Times that fall are taken for the latest before.
     """
-    data, answers, ended = 0, 0, False
+    data, answers, ended, reset_ns, segment = 0, 0, False, NEVER_NS, np.int64(0)
     for row in rows:
         time, flags = np.int64(columns.time_ns[row]), columns.flags[row]
+        if flags & RST:
+            reset_ns = min(reset_ns, time)
         if columns.sender[row] != sender:
             number = np.int64(columns.ack[row])
             if flags & (ACK | RST) == ACK and (answers == 0 or number > heard[answers - 1, NUMBER]):
                 heard[answers, TIME] = max(time, heard[answers - 1, TIME]) if answers > 0 else time
-                heard[answers, NUMBER] = number
+                heard[answers, NUMBER], heard[answers, WINDOW] = number, columns.window_bytes[row]
                 answers += 1
             continue
         ended = ended or (flags & FIN) != 0
+        segment = max(segment, np.int64(columns.payload_bytes[row]))
         number = np.int64(columns.seq[row]) + np.int64(columns.payload_bytes[row])
         if columns.payload_bytes[row] > 0 and (data == 0 or number > sent[data - 1, NUMBER]):
             sent[data, TIME] = max(time, sent[data - 1, TIME]) if data > 0 else time
             sent[data, NUMBER] = number
             data += 1
-    return data, answers, ended
+    return data, answers, ended, reset_ns, segment
 
 
 @kernel
@@ -162,25 +188,31 @@ def weigh(order: Any, stretches: Stretches, columns: Columns, room: Room, weight
         begin, end, sender = stretches.begin[at], stretches.end[at], stretches.sender[at]
         known = at > 0 and sender == stretches.sender[at - 1] and begin == stretches.begin[at - 1]
         if not known or end != stretches.end[at - 1]:
-            count = find_gaps(order[begin:end], sender, columns, room)
+            count = find_gaps(order[begin:end], sender, columns, room, stretches.last_ns[at])
             late = lateness(room.gaps, count)
         weights[at, LATE_NS] = late
-        weigh_one(room.gaps, count, late, stretches.start_ns[at], stretches.stop_ns[at], weights[at])
+        weigh_one(room.gaps, count, stretches.start_ns[at], stretches.stop_ns[at], stretches.rtt_ns[at], weights[at])
 
 
 @kernel
-def weigh_one(gaps: Any, count: int, late: int, start: int, stop: int, weight: Any) -> None:
+def weigh_one(gaps: Any, count: int, start: int, stop: int, rtt: int, weight: Any) -> None:
     """How much of the time from start to stop lies in gaps; idle time counts in those longer than the host is late.
 
-    Only the gaps of this time are read, as a direction may have a hundred thousand stretches, and gaps.
+    A gap that is quiet for longer than that, and than a round trip, was empty from its begin: a sender that acts on
+    acknowledgements, or paces what it sends, would have sent by then what it held back. Only the gaps of this time are
+    read, as a direction may have a hundred thousand stretches, and gaps.
     """
-    weight[IDLE_NS] = weight[FREE_NS] = 0
+    late = weight[LATE_NS]
+    weight[IDLE_NS] = weight[FREE_NS] = weight[EMPTY_NS] = weight[FLIGHT_NS] = 0
     for gap in range(first_gap_after(gaps, count, start), count):
         if gaps[gap, BEGIN] >= stop:
             break
-        until = min(stop, gaps[gap, STOP])
+        until, begin, idle = min(stop, gaps[gap, STOP]), max(start, gaps[gap, BEGIN]), max(start, gaps[gap, IDLE])
         if gaps[gap, STOP] - gaps[gap, IDLE] > late:
-            weight[IDLE_NS] += max(np.int64(0), until - max(start, gaps[gap, IDLE]))
+            weight[IDLE_NS] += max(np.int64(0), until - idle)
+        if gaps[gap, QUIET] > max(late, rtt):
+            weight[EMPTY_NS] += max(np.int64(0), until - begin)
+        weight[FLIGHT_NS] = max(weight[FLIGHT_NS], gaps[gap, FLIGHT])
         weight[FREE_NS] += max(np.int64(0), until - max(start, gaps[gap, FREE]))
 
 

@@ -15,6 +15,7 @@ from multitracer.findings.data_gaps import weights_of
 from multitracer.findings.directions import Directions
 from multitracer.findings.limited_stretches import limited
 from multitracer.findings.observations import MS
+from multitracer.model.schema import ACK, FIN, RST
 
 DATA = [Seen(sent=10 * n, came=10 * n + 50, seq=1 + 1000 * n, size=1000) for n in range(20)]
 STALL = limits(("path_stall", 0, 500))
@@ -53,6 +54,39 @@ def ended(*, acked: int, at_ms: float, then_ms: float, flags: int = 0) -> list[S
 def test_the_application_is_sure_only_while_nothing_is_outstanding(seen: list[Seen], verdict: str) -> None:
     """A host that is 33 ms late under a full send buffer looks much the same up to its last acknowledgement."""
     found = of("application-limited", scene(seen, limits=limits(("application", 0, 300))))
+    assert found["verdict"].tolist() == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("window", "flags", "later_ms", "verdict"),
+    [(65535, ACK, 450, "likely"), (65535, ACK, 240, "undecided"), (500, ACK, 450, "undecided"),
+     (65535, ACK | RST, 450, "undecided")],
+    ids=["nothing follows", "the capture ends", "the window is too small", "it was reset"],
+)  # fmt: skip
+def test_what_nothing_follows_was_not_held_back_by_a_window(
+    window: int, flags: int, later_ms: float, verdict: str
+) -> None:
+    """Once all is acknowledged, a window would have let go what it held back: here for longer than 100 ms nothing came.
+
+    The last packet is of the other end, which sends on; a reset would have thrown away what was left.
+    """
+    seen = ended(acked=2, at_ms=100, then_ms=300)[:-1]
+    acks = [Seen(sent=150, came=200, sender=1, ack=4001, window=window)]
+    other = [Seen(sent=later_ms - 50, came=later_ms, sender=1, seq=1, size=10, ack=4001, flags=flags)]
+    if flags & RST:
+        other.insert(0, Seen(sent=160, came=210, sender=1, seq=1, ack=4001, flags=flags))
+    found = of("application-limited", scene([*seen, *acks, *other], limits=limits(("application", 0, 200))))
+    assert found["verdict"].tolist() == [verdict]
+    assert ("nothing can have been held back" in found["because"][0]) == (verdict == "likely")
+
+
+@pytest.mark.parametrize(("since_ms", "verdict"), [(-200, "confirmed"), (60, "likely")])
+def test_the_flight_of_the_last_data_is_only_a_round_trip(since_ms: float, verdict: str) -> None:
+    """A FIN alone follows. With the time before it is confirmed; the last flight is no longer than itself."""
+    data = [Seen(sent=0, came=50, seq=1, size=1000), Seen(sent=0, came=50, seq=1001, flags=ACK | FIN)]
+    more = [Seen(sent=-200, came=-150, seq=-999, size=1000)]
+    acks = [Seen(sent=-100, came=-50, sender=1, ack=1), Seen(sent=120, came=170, sender=1, ack=1001)]
+    found = of("application-limited", scene([*more, *data, *acks], limits=limits(("application", since_ms, 170))))
     assert found["verdict"].tolist() == [verdict]
 
 
