@@ -103,11 +103,10 @@ class TrueFindings:
     def overlapping(self, kinds: Iterable[str], start: int, end: int) -> Event | None:
         """The one that shares most time with an interval; of equals the latest to begin.
 
-        Both are open at their ends: what only touches shares nothing. An instant is as long as a nanosecond.
+        One that ends as the interval begins counts, too: what an outage erased is repeated at once when it is over.
         """
         own, (starts, ends) = self._sorted_out(tuple(kinds))
-        shared = (starts < max(end, start + 1)) & (np.maximum(ends, starts + 1) > start)
-        near = [own[place] for place in np.flatnonzero(shared)]
+        near = [own[place] for place in np.flatnonzero((starts < max(end, start + 1)) & (ends >= start))]
         return max(near, key=lambda one: (min(one.end_ns, end) - max(one.start_ns, start), one.start_ns), default=None)
 
     def latest(self, kinds: Iterable[str], begun_by: int, not_over_at: int) -> Event | None:
@@ -327,8 +326,9 @@ class TrueFindings:
     def _why_idle(self, name: str, start: int, end: int) -> Event | None:
         if name == "idle_recovery":
             return self._repairing(start, end)
-        if name == "idle_sender":
-            return self.overlapping(("application-limited",), start, end)
+        if name == "idle_sender":  # new data ends what the application left idle, and is no cause of what follows
+            one = self.overlapping(("application-limited",), start, end)
+            return one if one is not None and min(one.end_ns, end) > max(one.start_ns, start) else None
         return self._most(("link-outage", "link-recovery-hole", "receiver-window-limited"), start, end)
 
     def _repairing(self, start: int, end: int) -> Event | None:

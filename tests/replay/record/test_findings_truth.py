@@ -64,6 +64,15 @@ def test_what_begins_as_a_wait_ends_did_not_make_it(begins: int, kind: str | Non
     assert (why.kind if why is not None else None) == kind
 
 
+@pytest.mark.parametrize(("begins", "kind"), [(500, "link-outage"), (501, None)])
+def test_an_outage_sets_off_the_repeats_that_begin_as_it_ends(begins: int, kind: str | None) -> None:
+    """They repeat what it erased; those that begin later repeat something else."""
+    true = TrueFindings.__new__(TrueFindings)
+    true.found, true._of_kinds = [Event("link-outage", 400, 500)], {}
+    found = true.overlapping(("link-outage",), begins, 600)
+    assert (found and found.kind) == kind
+
+
 def test_nothing_is_said_of_resends_whose_trigger_is_not_known() -> None:
     """Nor of those that follow one in its recovery: what it was is unexplained, until the next that is known."""
     triggers = ["timeout", "recovery", "", "recovery", "fast"]
