@@ -27,6 +27,10 @@ _EPOCH_NUMBERS = 1 << 40
 """Epoch and frame number are combined to one integer: epoch * _EPOCH_NUMBERS + number."""
 
 
+_IP = (ppp.IP, ppp.IPV6, ppp.VJ_UNCOMPRESSED, ppp.VJ_COMPRESSED)
+"""PPP's protocols that carry IP packets."""
+
+
 @dataclass
 class _Stream:
     """The characters of one direction, and the frame that carried each."""
@@ -102,32 +106,28 @@ class _Packet(NamedTuple):
 
 
 def _packet(stream: _Stream, start: int, end: int, headers: Decompressor) -> _Packet | None:
-    """The IP packet of a PPP frame, None when it holds none.
+    """The IP packet of a PPP frame, None when it holds none; without octets where its headers cannot be rebuilt.
 
     A frame with a wrong FCS was cut off by a flush: it begins with the packet's first octets. The receiver
     discards it, so it is decompressed with a copy and does not change the decompressor's state.
     """
     content = ppp.unescape(bytes(stream.octets[start + 1 : end]))
     frame = ppp.parse(content)
-    if frame is None:
-        cut = ppp.parse(content, check=False)
-        if cut is None:
-            return None
-        octets = _decompressed(cut, deepcopy(headers))
-        return None if octets is None else _Packet(octets, complete=False)
-    octets = _decompressed(frame, headers)
-    if octets is None:
+    cut = ppp.parse(content, check=False) if frame is None else None
+    whole = frame or cut
+    if whole is None or whole.protocol not in _IP:
         return None
+    octets = _decompressed(whole, headers if frame else deepcopy(headers))
+    if octets is None or frame is None:
+        return _Packet(octets or b"", complete=False)
     compressed = frame.protocol == ppp.VJ_COMPRESSED
     return _Packet(octets, garbled=compressed and not tcp_checksum_right(octets))
 
 
 def _decompressed(frame: ppp.Frame, headers: Decompressor) -> bytes | None:
-    if frame.protocol in (ppp.IP, ppp.IPV6):
-        return frame.payload
     if frame.protocol == ppp.VJ_UNCOMPRESSED:
         return headers.uncompressed(frame.payload)
-    return headers.compressed(frame.payload) if frame.protocol == ppp.VJ_COMPRESSED else None
+    return headers.compressed(frame.payload) if frame.protocol == ppp.VJ_COMPRESSED else frame.payload
 
 
 def tcp_checksum_right(packet: bytes) -> bool:
