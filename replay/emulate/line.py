@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from multitracer.replay.record.link_logs import escaped
+from multitracer.replay.record.link_logs import PROTOCOLS, escaped
 from multitracer.wire import ppp
 from multitracer.wire.vj import Compressor, Decompressor
 
-PROTOCOLS = {"ip": ppp.IP, "uncompressed": ppp.VJ_UNCOMPRESSED, "compressed": ppp.VJ_COMPRESSED}
-"""PPP's numbers of what a compressor makes of packets (RFC 1332 4)."""
 _FLAG = bytes([ppp.FLAG])
 
 

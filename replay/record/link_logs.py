@@ -1,7 +1,8 @@
 """The logs of a simulated link: what each end of RLP and of RLC AM sent and received, and which frames the radio lost.
 
 RLC's PDUs carry the octets of the packets that the captures have, and RLP's characters those in frames of PPP, so that
-they can be matched. Without PPP, and with compressed headers, characters say only where they stand in their stream.
+they can be matched, with compressed headers where the model has headers as TCP has them. Without PPP characters say
+only where they stand in their stream.
 """
 
 from __future__ import annotations
@@ -22,11 +23,15 @@ from multitracer.replay.record.link_frames import DATA_PDU, HEAD_BYTES, PduHead,
 from multitracer.replay.record.recorder import Reader
 from multitracer.replay.record.rlc import RlcMedium
 from multitracer.replay.record.rlp import RLP_RECORDER, RlpMedium
+from multitracer.replay.simulate.framing import HEADER_OCTETS, TIMESTAMP_OCTETS
 from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.simulation import Setting
 from multitracer.replay.simulate.transport import MEDIA_FLOW
 from multitracer.wire import ppp
+from multitracer.wire.vj import Compressor
 
+PROTOCOLS = {"ip": ppp.IP, "uncompressed": ppp.VJ_UNCOMPRESSED, "compressed": ppp.VJ_COMPRESSED}
+"""PPP's numbers of what a compressor makes of packets (RFC 1332 4)."""
 SIDES = ("network", "mobile")
 """The wired hop ends at the network's side, A."""
 
@@ -52,12 +57,19 @@ class Stream:
     def __init__(self) -> None:
         self._begins, self._packets, self.end = list[int](), list[bytes](), 0
 
-    def append(self, octets: int, packet: bytes, *, framed: bool = False) -> None:
+    def append(self, octets: int, packet: bytes) -> None:
         """A packet of so many octets on the link: written with its headers it may be longer, and is cut."""
-        first = not self._begins
+        self._put(packet[:octets].ljust(octets, b"\0"))
+
+    def append_framed(self, octets: int, packet: bytes, compressor: Compressor | None = None) -> None:
+        """The same in a frame of PPP, with its headers compressed if there is a compressor."""
+        kind, on_link = compressor.compress(packet) if compressor else ("ip", packet)
+        self._put(ppp_frame(on_link, octets, PROTOCOLS[kind], first=not self._begins))
+
+    def _put(self, on_link: bytes) -> None:
         self._begins.append(self.end)
-        self._packets.append(ppp_frame(packet, octets, first=first) if framed else packet[:octets].ljust(octets, b"\0"))
-        self.end += octets
+        self._packets.append(on_link)
+        self.end += len(on_link)
 
     def octets(self, first: int, count: int) -> bytes:
         """Octets [first, first + count)."""
@@ -110,6 +122,7 @@ class LinkLogs:
         self.directory, self._start_ns, self._exact = directory, start_ns, exact
         self._instruments: Instruments | None = None
         self._streams = (Stream(), Stream())
+        self._compressors = (Compressor(), Compressor())
         self._reader: Any = None
         self._losses: tuple[Losses, Losses] | None = None
 
@@ -146,11 +159,15 @@ class LinkLogs:
 
     def _append(self, run: LoggedRun, log: Log) -> None:
         """Append the packets that the link was given to their side's stream."""
-        framed, past = is_framed(run) and not self._exact, run.setting.past
+        framed, past = not self._exact and is_framed(run), run.setting.past
+        compressors = self._compressors if framed and run.scenario.value("link.vj") else (None, None)
         for _, side, event, octets, number, flow in log.rows.tolist():
             if event == notes.OFFERED and not (past and flow == MEDIA_FLOW):
                 packet = run.octets_given(side, number) if flow != MEDIA_FLOW else b""
-                self._streams[side].append(octets, packet, framed=framed)
+                if framed:
+                    self._streams[side].append_framed(octets, packet, compressors[side])
+                else:
+                    self._streams[side].append(octets, packet)
 
     def _pdus(self, run: LoggedRun, log: Log) -> Iterator[Happening]:
         """What happened to PDUs, with the octets that they carry."""
@@ -201,21 +218,28 @@ def _pace_of(run: LoggedRun, way: str) -> Pace:
 
 
 def is_framed(run: LoggedRun) -> bool:
-    """Whether the link's stream is PPP's frames with whole headers."""
-    return run.scenario.flag("link.ppp") and not run.scenario.value("link.vj")
+    """Whether the link's stream is PPP's frames, and those with compressed headers have the size that TCP's make.
+
+    They have not where the model's packets lack headers, nor where it is ns-2's, which answers a SYN with a bare ACK.
+    """
+    scenario = run.scenario
+    if not scenario.value("link.vj"):
+        return scenario.flag("link.ppp")
+    headers = HEADER_OCTETS + TIMESTAMP_OCTETS * bool(scenario.value("tcp.timestamps"))
+    return scenario.value("tcp.model") != "ns-2" and scenario.value("tcp.header_bytes") >= headers
 
 
-def ppp_frame(packet: bytes, octets: int, *, first: bool = False) -> bytes:
+def ppp_frame(packet: bytes, octets: int, protocol: int = ppp.IP, *, first: bool = False) -> bytes:
     """A packet in PPP, in exactly so many octets.
 
     Where address, control and the first octet of the protocol number are left out (RFC 1661 6.5 and 6.6), there is
     room for what must be escaped; flags fill the rest. A packet that is longer than the model's is cut. The flag that
     ends a frame opens the next one, so that the first has one more (RFC 1662 3.1).
     """
-    content = escaped(packet)
+    content = escaped(packet, protocol)
     while len(content) + 1 + first > octets:
         packet = packet[: len(packet) - 1]
-        content = escaped(packet)
+        content = escaped(packet, protocol)
     return bytes([ppp.FLAG]) * (octets - 1 - len(content)) + content + bytes([ppp.FLAG])
 
 

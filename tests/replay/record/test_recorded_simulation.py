@@ -11,13 +11,15 @@ import dpkt
 import pytest
 from simulations import scenario, simulated
 
-from multitracer import analyze, cli, read
+from multitracer import Analysis, analyze, cli, read
 from multitracer.compute import kernels
 from multitracer.model.errors import UsageError
+from multitracer.replay.record import link_logs
 from multitracer.replay.record.link_logs import Stream
 from multitracer.replay.record.simulation import CAPTURES, STATE, TRUTH, record_simulation
 from multitracer.replay.simulate.run import metrics
 from multitracer.wire import ppp
+from multitracer.wire.vj import Compressor
 
 SMALL: dict[str, Any] = {
     "link__protocol": "raw", "link__frame_bytes": 1500, "tcp__variant": "newreno", "workload__file_bytes": 30_000,
@@ -119,10 +121,49 @@ def test_an_rlpdump_has_the_frames_of_rlp_and_not_what_goes_past_it(tmp_path: Pa
     assert on_air > truth["links"][0]["frames_sent"]  # as media are on the air, too
 
 
+def vj_recording(folder: Path) -> Analysis:
+    """What is found of a transfer over RLP with compressed headers, of packets with headers as TCP has them."""
+    recorded(
+        folder, link__protocol="rlp", link__frame_bytes=60, link__vj=True, tcp__variant="linux-2.4",
+        tcp__header_bytes=40, tcp__timestamps=False, tcp__fin=True, channel__model="none", workload__file_bytes=10_000,
+    )  # fmt: skip
+    return analyze(folder)
+
+
+def test_compressed_headers_are_on_the_link_as_a_compressor_makes_them(tmp_path: Path) -> None:
+    """Every segment of the capture is found by its octets, data and acknowledgements."""
+    found = vj_recording(tmp_path)
+    segments, carried = found.tables["segments"], found.tables["segment_frames"]
+    sent = segments[segments["point"] == 0]
+    for sender, count in carried["sender"].value_counts().items():
+        client = found.tables["connections"]["client"].iat[0]
+        assert count == (sent["sender"] == int(sender != client)).sum()
+    assert set(carried["matched_by"]) == {"payload"}
+
+
+class Forgetful(Compressor):
+    """Cuts the headers that others are compressed against."""
+
+    def compress(self, packet: bytes) -> tuple[str, bytes]:
+        """As RFC 1144 has it, but for that."""
+        kind, octets = super().compress(packet)
+        return kind, octets[:30] if kind == "uncompressed" else octets
+
+
+def test_packets_whose_headers_cannot_be_rebuilt_are_on_the_link_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between a SYN and a FIN, which have their own headers, nothing can be read: no queue dropped it therefore."""
+    monkeypatch.setattr(link_logs, "Compressor", Forgetful)
+    found = vj_recording(tmp_path)
+    assert set(found.tables["segment_frames"]["payload_bytes"]) == {0}
+    assert "local-drop" not in set(found.tables["findings"]["kind"])
+
+
 def test_the_first_packet_of_a_stream_of_ppp_begins_with_a_flag() -> None:
     """A packet that fills its room has no flag before it: that which ended the packet before is its own, too."""
     stream = Stream()
     for _ in range(2):
-        stream.append(47, bytes(48), framed=True)
+        stream.append_framed(47, bytes(48))
     octets = stream.octets(0, 94)
     assert [at for at, octet in enumerate(octets) if octet == ppp.FLAG] == [0, 46, 93]
