@@ -241,6 +241,9 @@ def confirmed_wrongly(truth: dict[str, Any], analysis: Analysis) -> Iterator[str
         near = [true for true in same if true["start_s"] <= end + SLACK_S and true["end_s"] >= start - SLACK_S]
         shared = _shared(near, start, end)
         told = f"{one['kind']} at {start:.3f} to {end:.3f} s, {one['because'][:100]}"
+        resent = _resent(truth["retransmissions"], one["kind"])
+        if not near and any(start - SLACK_S <= at <= end + SLACK_S for at in resent):
+            continue  # the truth has findings of what the link's sender sent, and of the other end the resends alone
         if not near or shared + SLACK_S < (end - start) / 2:
             yield f"nothing of the kind: {told}"
             continue
@@ -259,6 +262,14 @@ def _untold(resends: Iterable[dict[str, Any]]) -> Iterator[float]:
         if one["trigger"] != "recovery":
             known[one["connection"]] = one["trigger"] is not None
         if not known.get(one["connection"], True):
+            yield one["time_s"]
+
+
+def _resent(resends: Iterable[dict[str, Any]], kind: str) -> Iterator[float]:
+    """When data was resent as findings of a kind say."""
+    trigger = kind.removeprefix("spurious-").removesuffix("-retransmit")
+    for one in resends:
+        if one["trigger"] == trigger and (one["spurious"] == "yes" or not kind.startswith("spurious-")):
             yield one["time_s"]
 
 
