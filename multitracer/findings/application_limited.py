@@ -1,12 +1,12 @@
 """The application left TCP without data to send for longer than a round trip.
 
 That is sure only while nothing is outstanding, for longer than the host was late elsewhere, or when no more data
-followed before a FIN; unless all of that is the time that the acknowledgement of the data before took, a round trip
-therefore. It is likely where nothing followed for a round trip once all was acknowledged: what TCP had held back would
-have gone out then. Elsewhere a full congestion window or send buffer may have held back what was
-not sent, up to the last acknowledgement that advanced; after that it was the application, or a host that was late. So
-it was, too, while the sender's log shows room in the congestion window, and less was outstanding than it had buffered
-before; unless by its log the link, whenever it was idle, had something new to carry within a round trip.
+followed before a FIN; but there the time in which the last data was acknowledged is a round trip, and no longer than
+one. It is likely where nothing followed for a round trip once all was acknowledged: what TCP had held back would have
+gone out then. Elsewhere a full congestion window or send buffer may have held back what was not sent, up to the last
+acknowledgement that advanced; after that it was the application, or a host that was late. So it was, too, while the
+sender's log shows room in the congestion window, and less was outstanding than it had buffered before; unless by its
+log the link, whenever it was idle, had something new to carry within a round trip.
 """
 
 from __future__ import annotations

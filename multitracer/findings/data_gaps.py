@@ -25,8 +25,9 @@ TIME, NUMBER, WINDOW = range(3)
 # after that, with a window for a whole segment; else 0. Data that TCP had held back before would have gone out then.
 BEGIN, STOP, IDLE, FREE, FLIGHT, QUIET, GAP_FIELDS = range(7)
 # Results of a stretch of time: how much of it lies in gaps since their IDLE, and since their FREE; EMPTY, how much in
-# gaps whose QUIET shows that there was nothing to send from their BEGIN on; the longest FLIGHT of these gaps; and LATE,
-# how late the sender was at most after an acknowledgement that advanced, while other data was outstanding (all in ns).
+# gaps whose QUIET shows that there was nothing to send from their BEGIN on; the longest FLIGHT that counts as IDLE, as
+# only a FIN followed; and LATE, how late the sender was at most after an acknowledgement that advanced, while other
+# data was outstanding (all in ns).
 IDLE_NS, FREE_NS, EMPTY_NS, FLIGHT_NS, LATE_NS, WEIGHT_FIELDS = range(6)
 
 NEVER_NS = np.iinfo(np.int64).max
@@ -212,7 +213,8 @@ def weigh_one(gaps: Any, count: int, start: int, stop: int, rtt: int, weight: An
             weight[IDLE_NS] += max(np.int64(0), until - idle)
         if gaps[gap, QUIET] > max(late, rtt):
             weight[EMPTY_NS] += max(np.int64(0), until - begin)
-        weight[FLIGHT_NS] = max(weight[FLIGHT_NS], gaps[gap, FLIGHT])
+        if gaps[gap, IDLE] == gaps[gap, BEGIN]:
+            weight[FLIGHT_NS] = max(weight[FLIGHT_NS], gaps[gap, FLIGHT])
         weight[FREE_NS] += max(np.int64(0), until - max(start, gaps[gap, FREE]))
 
 

@@ -109,7 +109,7 @@ def test_stretches_are_weighed_by_what_lies_in_gaps(rows: list[tuple[int, ...]],
         assert weight[FREE_NS] == within(free, stop, first, first + size)
         empty = quiet > max(late, RTT_NS)
         assert weight[EMPTY_NS] == within(sent[empty], stop[empty], first, first + size)
-        near = (stop > first) & (sent < first + size)
+        near = (stop > first) & (sent < first + size) & (idle == sent)
         assert weight[FLIGHT_NS] == flight[near].max(initial=0)
 
 
