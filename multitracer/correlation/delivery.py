@@ -64,8 +64,9 @@ def delivered(
         if packet.complete and not packet.garbled:
             waiting.setdefault(_identity(packet, sn), []).append(packet)
     spoilt, whole = _spoilt(packets, far, time_ns, sn), []
+    payload = any(packet.octets for packet in packets)  # then one without has headers that cannot be rebuilt
     for number, packet in enumerate(packets):
-        same = waiting.get(_identity(packet, sn)) if packet.octets and not packet.garbled else None
+        same = waiting.get(_identity(packet, sn)) if payload and not packet.garbled else None
         if same:
             whole.append(int(time_ns[same.pop().first_transmissions].max()))
         else:

@@ -64,17 +64,22 @@ class _Link:
     ) -> None:
         self.observed, self.found, self.finding_of = observed, found, finding_of
         self.columns, self.copy = observed.retransmission_columns, copy
-        self.ends, self.known = ends, frozenset(ends.tolist())
+        self.ends, self.known = self._most_data_first(ends), frozenset(ends.tolist())
+        self.opened_ns, self.closed_ns = (
+            observed.connections[name].to_numpy()[self.ends // 2] for name in ("start_ns", "end_ns")
+        )
         about = np.fromiter(map(self._is_about, found), dtype=np.bool_, count=len(found))
         self.index = FindingIndex(found, about)
 
     def cause(self, one: Finding) -> int:
         """By its cause: TCP's resend that ends the wait or began the repair; a closed window; the application.
 
-        Of a resend in doubt it does not tell; but what the link stood still for TCP had to wait for.
+        Of the stream with most data that was open then, as the accounting has it; where none was, of any. Of a resend
+        in doubt it does not tell; but what the link stood still for TCP had to wait for.
         """
-        cause = str(one.evidence.get("cause"))
-        repair = self._recovery_of(one) if cause == "idle_recovery" else NONE
+        cause, end = str(one.evidence.get("cause")), self._open_then(one)
+        one = one._replace(connection=end // 2 if end != NONE else NONE)
+        repair = self._recovery_of(one, end) if cause == "idle_recovery" else NONE
         if repair != NONE:
             return repair
         kinds = _KINDS.get(cause, ())
@@ -84,6 +89,18 @@ class _Link:
                 return number
         return NONE if cause == "idle_recovery" else self.index.most_overlap(kinds, one, one.start_ns, one.end_ns)
 
+    def _most_data_first(self, ends: Ints) -> Ints:
+        seen = self.observed.directions
+        octets = np.zeros(2 * len(self.observed.connections), dtype=np.int64)
+        octets[2 * seen.connection + seen.sender] = seen.data_bytes
+        ordered: Ints = ends[np.argsort(-octets[ends], kind="stable")]
+        return ordered
+
+    def _open_then(self, one: Finding) -> int:
+        """The stream with most data whose connection was open at some time of an interval, NONE if none was."""
+        open_ = np.flatnonzero((self.opened_ns < one.end_ns) & (self.closed_ns > one.start_ns))
+        return int(self.ends[open_[0]]) if len(open_) else NONE
+
     def _is_about(self, other: Finding) -> bool:
         """Whether a finding is about one of the streams, or about no connection."""
         if other.connection == NONE:
@@ -92,24 +109,18 @@ class _Link:
         ends = (0, 1) if sender is None else (sender,)
         return any(2 * other.connection + one in self.known for one in ends)
 
-    def _recovery_of(self, one: Finding) -> int:
+    def _recovery_of(self, one: Finding, end: int) -> int:
         """What resent when the timer expired that was waited for; else what resent last before, and began a repair.
 
         The link's own repeats may divide a wait. Nobody waited for a timer that expired though all that was
         outstanding, or its acknowledgement, was on its way.
         """
-        time = self.columns["time_ns"]
+        time, mine = self.columns["time_ns"], self.own if end == NONE else self.end == end
         ended = self.waits.rows[(self.waits.since_ns < one.end_ns) & (time[self.waits.rows] > one.start_ns)]
-        begun = np.flatnonzero(self.own & (time <= one.start_ns) & (self._over_ns >= one.start_ns))
+        ended, begun = ended[mine[ended]], np.flatnonzero(mine & (time <= one.start_ns))
         ended, begun = (rows[np.argsort(time[rows], kind="stable")] for rows in (ended, begun))
         rows = ended[:1] if len(ended) else begun[-1:]
         return int(self.finding_of[rows[0]]) if len(rows) else NONE
-
-    @cached_property
-    def _over_ns(self) -> Ints:
-        """When the connection of each resend was over."""
-        over: Ints = self.observed.connections["end_ns"].to_numpy()[self.columns["connection"]]
-        return over
 
     @cached_property
     def end(self) -> Ints:

@@ -183,16 +183,18 @@ class Observations:
         return None if rows is None or self.segment_frames is None else self.segment_frames.iloc[rows]
 
     def streams(self, link: int) -> npt.NDArray[np.int64]:
-        """Whose data a link carried, as 2 * connection + sender: of a link with a log all, else of the main direction.
+        """Whose data a link carried, by its log, as 2 * connection + sender; of the main direction if that tells none.
 
         Without a log `link` is -1.
         """
-        if self.segment_frames is None or link < 0:
-            main = self.main_direction
+        segment = np.empty(0, dtype=np.int64)
+        if self.segment_frames is not None and link >= 0:
+            segment = self.segment_frames["segment"].to_numpy()[self.segment_frames["link"].to_numpy() == link]
+            segment = segment[segment >= 0]
+            segment = segment[self.column("payload_bytes")[segment] > 0]
+        main = self.main_direction
+        if not len(segment):
             return np.array([2 * main.connection + main.sender] if main else [], dtype=np.int64)
-        segment = self.segment_frames["segment"].to_numpy()[self.segment_frames["link"].to_numpy() == link]
-        segment = segment[segment >= 0]
-        segment = segment[self.column("payload_bytes")[segment] > 0]
         return np.unique(2 * self.column("connection")[segment].astype(np.int64) + self.column("sender")[segment])
 
     def log_error(self, link: int, point: int, *, by_sender: bool = True) -> int | None:

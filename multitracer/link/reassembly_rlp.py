@@ -117,9 +117,9 @@ def _packet(stream: _Stream, start: int, end: int, headers: Decompressor) -> _Pa
     whole = frame or cut
     if whole is None or whole.protocol not in _IP:
         return None
-    octets = _decompressed(whole, headers if frame else deepcopy(headers))
-    if octets is None or frame is None:
-        return _Packet(octets or b"", complete=False)
+    octets = _decompressed(whole, headers if frame else deepcopy(headers)) or b""
+    if frame is None or not octets:
+        return _Packet(octets, complete=frame is not None)
     compressed = frame.protocol == ppp.VJ_COMPRESSED
     return _Packet(octets, garbled=compressed and not tcp_checksum_right(octets))
 

@@ -214,6 +214,7 @@ def _estimate_clock(alignment: Alignment, segments: pd.DataFrame, near: int, far
     theirs = pairing.rows[ours]
     mine, other = alignment.rows[near][ours], alignment.rows[far][theirs]
     is_forward, sure = _is_forward(segments, mine, recorded, other)
+    shared = to_reference(recorded[mine], known)
     mine, other, theirs, is_forward = (column[sure] for column in (mine, other, theirs, is_forward))
     start, base, forward, reverse = _one_way_delays(
         to_reference(recorded[mine], known),
@@ -222,7 +223,7 @@ def _estimate_clock(alignment: Alignment, segments: pd.DataFrame, near: int, far
         is_forward,
         theirs,
     )
-    found = fit(forward, reverse)
+    found = fit(forward, reverse, ((int(shared.min()) - start) / 1e9, (int(shared.max()) - start) / 1e9))
     if found is None:
         return Clock(known.reference, how=f"shares packets of one direction only with {known.reference}")
     clock = _clock(known.reference, found, start, base, recorded[alignment.rows[far]])

@@ -16,7 +16,7 @@ from two_ends import segments as segments_table
 
 from multitracer.findings import KINDS
 from multitracer.findings.chains import STEPS, find_chains
-from multitracer.findings.directions import Directions
+from multitracer.findings.directions import Direction, Directions
 from multitracer.findings.finding import Finding
 from multitracer.findings.timer_waits import waits_begin
 
@@ -140,13 +140,15 @@ def test_a_timer_that_no_finding_reports_is_waited_for() -> None:
 
 
 def test_an_idle_link_waits_for_the_application_of_any_stream_that_it_carries() -> None:
-    """Of two connections' senders; the other ends', whose data other links carry, do not count."""
+    """Of the one that is open then; what the other end of it sends, which another link carries, does not count."""
     table = segments_table(
         {"time_ns": [at(0), at(1)], "connection": [0, 1], "sender": [0, 1], "payload_bytes": [1000, 1000]}
     )
     carried = segment_frames({"link": 0, "segment": 0}, {"link": 0, "segment": 1})
     base = scene().connections
-    observed = scene(segment_frames=carried, segments=table, connections=pd.concat([base, base], ignore_index=True))
+    connections = pd.concat([base, base], ignore_index=True)
+    connections["start_ns"], connections["end_ns"] = [0, 96 * MS], [95 * MS, 300 * MS]
+    observed = scene(segment_frames=carried, segments=table, connections=connections)
     limited = [
         one("application-limited", start, end)._replace(connection=connection, evidence={"sender": sender})
         for connection, sender, start, end in ((0, "client", 0, 90), (1, "server", 100, 190), (1, "client", 200, 290))
@@ -154,6 +156,21 @@ def test_an_idle_link_waits_for_the_application_of_any_stream_that_it_carries() 
     evidence = {"cause": "idle_sender", "link": 0}
     idle = [one("idle-link", start, start + 90)._replace(evidence=evidence) for start in (0, 100, 200)]
     assert find_chains([*limited, *idle], observed).caused_by.tolist() == [-1, -1, -1, 0, 1, -1]
+
+
+def test_an_idle_link_is_not_charged_to_a_stream_beside_the_largest() -> None:
+    """The accounting says why the largest that is open was idle: another's full window has nothing to do with it."""
+    table = segments_table({"time_ns": [at(0), at(1)], "connection": [0, 1], "payload_bytes": [1000, 10]})
+    base = scene().connections.assign(start_ns=0, end_ns=300 * MS)
+    directions = Directions.of(Direction(number, 0, 0, 1, MS, data_bytes=size) for number, size in ((0, 1000), (1, 10)))
+    observed = scene(
+        segment_frames=segment_frames({"segment": 0}, {"segment": 1}), segments=table, directions=directions,
+        connections=pd.concat([base, base], ignore_index=True),
+    )  # fmt: skip
+    closed = one("zero-window", 0, 90)._replace(connection=1)
+    idle = one("idle-link", 0, 90)._replace(evidence={"cause": "idle_window_limited", "link": 0})
+    assert find_chains([closed, idle], observed).caused_by.tolist() == [-1, -1]
+    assert find_chains([closed._replace(connection=0), idle], observed).caused_by.tolist() == [-1, 0]
 
 
 def test_an_idle_link_is_not_charged_with_the_other_ends_resends() -> None:

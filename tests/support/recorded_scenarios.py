@@ -28,7 +28,8 @@ TOLD = (
     "receiver-window-limited", "application-limited", "idle-link",
 )  # fmt: skip
 """The kinds of findings that a truth lists."""
-OF_TRIGGERS = ("timeout", "spurious-timeout", "fast-retransmit", "spurious-fast-retransmit", "idle-link")
+RESENDS = ("timeout", "spurious-timeout", "fast-retransmit", "spurious-fast-retransmit")
+OF_TRIGGERS = (*RESENDS, "idle-link")
 """Those that rest on why TCP sent again: the truth does not tell of them where it lacks a trigger."""
 SLACK_S = 0.001
 VARIANTS = ("reno", "newreno", "sack", "fack", "linux-2.4", "bsd")
@@ -241,9 +242,8 @@ def confirmed_wrongly(truth: dict[str, Any], analysis: Analysis) -> Iterator[str
         near = [true for true in same if true["start_s"] <= end + SLACK_S and true["end_s"] >= start - SLACK_S]
         shared = _shared(near, start, end)
         told = f"{one['kind']} at {start:.3f} to {end:.3f} s, {one['because'][:100]}"
-        resent = _resent(truth["retransmissions"], one["kind"])
-        if not near and any(start - SLACK_S <= at <= end + SLACK_S for at in resent):
-            continue  # the truth has findings of what the link's sender sent, and of the other end the resends alone
+        if one["kind"] in RESENDS and _by_other_end(truth, one["kind"], start - SLACK_S, end + SLACK_S):
+            continue
         if not near or shared + SLACK_S < (end - start) / 2:
             yield f"nothing of the kind: {told}"
             continue
@@ -265,12 +265,15 @@ def _untold(resends: Iterable[dict[str, Any]]) -> Iterator[float]:
             yield one["time_s"]
 
 
-def _resent(resends: Iterable[dict[str, Any]], kind: str) -> Iterator[float]:
-    """When data was resent as findings of a kind say."""
+def _by_other_end(truth: dict[str, Any], kind: str, start: float, end: float) -> bool:
+    """Whether the truth has resends of a kind then, but no finding: it has those of what the link's sender sent."""
     trigger = kind.removeprefix("spurious-").removesuffix("-retransmit")
-    for one in resends:
-        if one["trigger"] == trigger and (one["spurious"] == "yes" or not kind.startswith("spurious-")):
-            yield one["time_s"]
+    same = [
+        one for one in truth["retransmissions"]
+        if one["trigger"] == trigger and (one["spurious"] == "yes") == kind.startswith("spurious-")
+    ]  # fmt: skip
+    told = any(one["kind"] in RESENDS and one["start_s"] <= end and one["end_s"] >= start for one in truth["findings"])
+    return not told and any(start <= one["time_s"] <= end for one in same)
 
 
 def _shared(true: list[dict[str, Any]], start: float, end: float) -> float:

@@ -76,3 +76,14 @@ def test_what_a_link_holds_up_and_lets_go_at_once_does_not_make_it_faster(
     found = fit(acks, data) if comes_back else fit(data, acks)
     assert found is not None
     assert abs(found.offset_ns + found.rate * sent[60] - offset_ms * MS) <= found.error_ns
+
+
+def test_the_error_grows_with_the_time_that_the_packets_do_not_span() -> None:
+    """Packets of 0.1 s say little of the drift, and nothing of an hour later."""
+    time = np.linspace(0, 0.1, 20)
+    both = [OneWayDelays(time, np.full(20, 5e6), np.full(20, 100.0), np.arange(20), one) for one in (False, True)]
+    near, far = fit(*both), fit(*both, (0.0, 3600.0))
+    assert near is not None
+    assert far is not None
+    assert near.error_ns < 10e6
+    assert far.error_ns > 1e9
