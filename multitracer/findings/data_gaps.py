@@ -146,7 +146,8 @@ def find_advances(rows: Any, sender: int, columns: Columns, sent: Any, heard: An
     Returns their numbers, whether it sent a FIN, when a RST came from either end, and the octets of its largest
     segment. Times that fall are taken for the latest before.
     """
-    data, answers, ended, reset_ns, segment = 0, 0, False, NEVER_NS, np.int64(0)
+    data, answers, ended, segment = 0, 0, False, np.int64(0)
+    reset_ns: Any = NEVER_NS
     for row in rows:
         time, flags = np.int64(columns.time_ns[row]), columns.flags[row]
         if flags & RST:

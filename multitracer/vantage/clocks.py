@@ -215,7 +215,7 @@ def _estimate_clock(alignment: Alignment, segments: pd.DataFrame, near: int, far
     mine, other = alignment.rows[near][ours], alignment.rows[far][theirs]
     is_forward, sure = _is_forward(segments, mine, recorded, other)
     shared = to_reference(recorded[mine], known)
-    mine, other, theirs, is_forward = (column[sure] for column in (mine, other, theirs, is_forward))
+    mine, other, theirs, is_forward = mine[sure], other[sure], theirs[sure], is_forward[sure]
     start, base, forward, reverse = _one_way_delays(
         to_reference(recorded[mine], known),
         recorded[other],
