@@ -74,8 +74,8 @@ class _Link:
     def cause(self, one: Finding) -> int:
         """By its cause: TCP's resend that ends the wait or began the repair; a closed window; the application.
 
-        Of the stream with most data that was open then, as the accounting has it; where none was, of any. Of a resend
-        in doubt it does not tell; but what the link stood still for TCP had to wait for.
+        Of the stream with most data that was open as the link fell idle; where none was, of any. Of a resend in doubt
+        it does not tell; but what the link stood still for TCP had to wait for.
         """
         cause, end = str(one.evidence.get("cause")), self._open_then(one)
         one = one._replace(connection=end // 2 if end != NONE else NONE)
@@ -97,8 +97,8 @@ class _Link:
         return ordered
 
     def _open_then(self, one: Finding) -> int:
-        """The stream with most data whose connection was open at some time of an interval, NONE if none was."""
-        open_ = np.flatnonzero((self.opened_ns < one.end_ns) & (self.closed_ns > one.start_ns))
+        """The stream with most data whose connection was open as an interval began, NONE if none was."""
+        open_ = np.flatnonzero((self.opened_ns <= one.start_ns) & (self.closed_ns > one.start_ns))
         return int(self.ends[open_[0]]) if len(open_) else NONE
 
     def _is_about(self, other: Finding) -> bool:
