@@ -36,8 +36,6 @@ _LOSSES = ("header-decompression-failure", "local-drop", "link-reset", "link-rel
 _REPAIRS = ("timeout", "fast-retransmit", "probe")
 _STANDSTILLS = ("link-outage", "link-reset", "path-stall", "link-recovery-hole", "flow-control-gap")
 """Kinds that hold segments or acknowledgements up."""
-
-
 _REPAIRS_OF_LINK = ("link-outage", "link-reset", "link-recovery-hole", "link-retransmissions")
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 _EPOCH_NUMBERS = 1 << 40
 """Epoch and frame number are combined to one integer: epoch * _EPOCH_NUMBERS + number."""
-
-
 _IP = (ppp.IP, ppp.IPV6, ppp.VJ_UNCOMPRESSED, ppp.VJ_COMPRESSED)
 """PPP's protocols that carry IP packets."""
 
@@ -113,15 +111,13 @@ def _packet(stream: _Stream, start: int, end: int, headers: Decompressor) -> _Pa
     """
     content = ppp.unescape(bytes(stream.octets[start + 1 : end]))
     frame = ppp.parse(content)
-    cut = ppp.parse(content, check=False) if frame is None else None
-    whole = frame or cut
-    if whole is None or whole.protocol not in _IP:
+    is_whole = frame is not None
+    frame = frame or ppp.parse(content, check=False)
+    if frame is None or frame.protocol not in _IP:
         return None
-    octets = _decompressed(whole, headers if frame else deepcopy(headers)) or b""
-    if frame is None or not octets:
-        return _Packet(octets, complete=frame is not None)
-    compressed = frame.protocol == ppp.VJ_COMPRESSED
-    return _Packet(octets, garbled=compressed and not tcp_checksum_right(octets))
+    octets = _decompressed(frame, headers if is_whole else deepcopy(headers)) or b""
+    rebuilt = is_whole and octets and frame.protocol == ppp.VJ_COMPRESSED
+    return _Packet(octets, complete=is_whole, garbled=bool(rebuilt) and not tcp_checksum_right(octets))
 
 
 def _decompressed(frame: ppp.Frame, headers: Decompressor) -> bytes | None:

@@ -114,12 +114,12 @@ class Fit:
     steps: tuple[Step, ...] = ()
 
 
-def fit(forward: OneWayDelays, reverse: OneWayDelays, until_s: tuple[float, float] | None = None) -> Fit | None:
+def fit(forward: OneWayDelays, reverse: OneWayDelays, used_s: tuple[float, float] | None = None) -> Fit | None:
     """Offset, drift and steps of the far clock.
 
     `forward` delays are far minus near time, `reverse` delays near minus far. Times are seconds on the near
     clock, whose origin is the instant of offset_ns. The error holds from the first packet to the last, or in all of
-    `until_s` where that is longer. None without packets in both directions.
+    `used_s`, from begin to end, of which they are a part. None without packets in both directions.
     """
     if not len(forward.time_s) or not len(reverse.time_s):
         return None
@@ -133,8 +133,8 @@ def fit(forward: OneWayDelays, reverse: OneWayDelays, until_s: tuple[float, floa
     wander = _unexplained_wander(forward, reverse)
     forward_floor, reverse_floor = _common_slope(floor(forward, jitter), floor(reverse, jitter))
     offset, error = _midpoint(forward_floor, reverse_floor)
-    begin, end = until_s or span
-    swing = min(uncertainty, _LARGEST_DRIFT) * max(middle - begin, end - middle, (span[1] - span[0]) / 2) * 1e9
+    begin, end = used_s or span
+    swing = min(uncertainty, _LARGEST_DRIFT) * max(middle - begin, end - middle) * 1e9
     round_trip = max(0.0, forward_floor.least_ns + reverse_floor.least_ns)
     centre = (forward_floor.least_ns - reverse_floor.least_ns) / 2
     worst = round_trip / 2 + abs(offset - centre) + swing + wander

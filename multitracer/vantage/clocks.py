@@ -213,21 +213,20 @@ def _estimate_clock(alignment: Alignment, segments: pd.DataFrame, near: int, far
     ours = np.flatnonzero(pairing.rows >= 0)
     theirs = pairing.rows[ours]
     mine, other = alignment.rows[near][ours], alignment.rows[far][theirs]
+    on_reference = to_reference(recorded[mine], known)
     is_forward, sure = _is_forward(segments, mine, recorded, other)
-    shared = to_reference(recorded[mine], known)
-    mine, other, theirs, is_forward = mine[sure], other[sure], theirs[sure], is_forward[sure]
     start, base, forward, reverse = _one_way_delays(
-        to_reference(recorded[mine], known),
-        recorded[other],
-        segments["wire_bytes"].to_numpy()[mine],
-        is_forward,
-        theirs,
+        on_reference[sure],
+        recorded[other[sure]],
+        segments["wire_bytes"].to_numpy()[mine[sure]],
+        is_forward[sure],
+        theirs[sure],
     )
-    found = fit(forward, reverse, ((int(shared.min()) - start) / 1e9, (int(shared.max()) - start) / 1e9))
+    found = fit(forward, reverse, ((int(on_reference.min()) - start) / 1e9, (int(on_reference.max()) - start) / 1e9))
     if found is None:
         return Clock(known.reference, how=f"shares packets of one direction only with {known.reference}")
     clock = _clock(known.reference, found, start, base, recorded[alignment.rows[far]])
-    how = f"estimated from {len(mine)} packets that both saw"
+    how = f"estimated from {sure.sum()} packets that both saw"
     if found.steps:
         how += f"; it was set {len(found.steps)} times meanwhile"
     if near != alignment.reference:

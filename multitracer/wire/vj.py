@@ -10,6 +10,10 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
+from multitracer.wire import ppp
+
+PROTOCOLS = {"ip": ppp.IP, "uncompressed": ppp.VJ_UNCOMPRESSED, "compressed": ppp.VJ_COMPRESSED}
+"""PPP's numbers of what a compressor makes of packets (RFC 1332 4)."""
 SLOTS = 16
 """Connection slots (RFC 1332 4: the ends may negotiate fewer)."""
 

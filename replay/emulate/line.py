@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from multitracer.replay.record.link_logs import PROTOCOLS, escaped
+from multitracer.replay.record.link_logs import escaped
 from multitracer.wire import ppp
-from multitracer.wire.vj import Compressor, Decompressor
+from multitracer.wire.vj import PROTOCOLS, Compressor, Decompressor
 
 _FLAG = bytes([ppp.FLAG])
 

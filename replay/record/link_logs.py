@@ -28,10 +28,8 @@ from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.simulation import Setting
 from multitracer.replay.simulate.transport import MEDIA_FLOW
 from multitracer.wire import ppp
-from multitracer.wire.vj import Compressor
+from multitracer.wire.vj import PROTOCOLS, Compressor
 
-PROTOCOLS = {"ip": ppp.IP, "uncompressed": ppp.VJ_UNCOMPRESSED, "compressed": ppp.VJ_COMPRESSED}
-"""PPP's numbers of what a compressor makes of packets (RFC 1332 4)."""
 SIDES = ("network", "mobile")
 """The wired hop ends at the network's side, A."""
 
@@ -218,9 +216,10 @@ def _pace_of(run: LoggedRun, way: str) -> Pace:
 
 
 def is_framed(run: LoggedRun) -> bool:
-    """Whether the link's stream is PPP's frames, and those with compressed headers have the size that TCP's make.
+    """Whether the link's stream can hold the captured packets in frames of PPP.
 
-    They have not where the model's packets lack headers, nor where it is ns-2's, which answers a SYN with a bare ACK.
+    With compressed headers only if frames then have the sizes that the model gives them: not where its packets have no
+    headers, nor with ns-2's TCP, which answers a SYN with a bare ACK.
     """
     scenario = run.scenario
     if not scenario.value("link.vj"):
