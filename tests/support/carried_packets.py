@@ -23,17 +23,14 @@ def _one_way(directory: Path, side: str) -> Iterator[str]:
     given = [
         row for row in csv.DictReader((directory / "link_packets.csv").read_text().splitlines()) if row["side"] == side
     ]
-    own = ADDRESSES[SIDES.index(side)]
-    captures = {}
-    for folder in ("snd", "rcv"):
-        (capture,) = (directory / folder).glob("*.pcap*")
-        captures[folder] = list(_hashes(capture, own))
     sender, receiver = ("snd", "rcv") if _sends_data(directory, side) else ("rcv", "snd")
-    if captures[sender] != [row["hash"] for row in given]:
-        yield f"{side}: the host sent {len(captures[sender])} packets, the link was given {len(given)}, or others"
+    (sent, answers), (came, _) = (_packets(directory / folder, side) for folder in (sender, receiver))
+    read = [row["hash"] for row in given]
+    if sent[: len(read)] != read or len(sent) - len(read) > answers:
+        yield f"{side}: the host sent {len(sent)} packets, the link was given {len(given)}, or others"
     handed = sorted((row for row in given if row["handed_over_s"]), key=_handed_s)
-    if captures[receiver] != [row["hash"] for row in handed]:
-        yield f"{side}: the peer got {len(captures[receiver])} packets, the link handed over {len(handed)}, or others"
+    if came != [row["hash"] for row in handed]:
+        yield f"{side}: the peer got {len(came)} packets, the link handed over {len(handed)}, or others"
     times = [float(row["delivered_s"]) for row in handed]
     if times != sorted(times):
         yield f"{side}: packets were handed over in another order than the model's"
@@ -52,9 +49,15 @@ def _sends_data(directory: Path, side: str) -> bool:
     return down == (side == SIDES[0])
 
 
-def _hashes(capture: Path, source: str) -> Iterator[str]:
-    """Of the packets from an address, in the order of the capture."""
+def _packets(folder: Path, side: str) -> tuple[list[str], int]:
+    """Of the packets from a side, in the order of the capture; and how many came after the last one from the other.
+
+    These may answer what the link handed over last: it may have ended before it read them.
+    """
+    (capture,) = folder.glob("*.pcap*")
+    source = bytes(map(int, ADDRESSES[SIDES.index(side)].split(".")))
     with capture.open("rb") as file:
-        for _, octets in dpkt.pcap.UniversalReader(file):
-            if octets[12:16] == bytes(map(int, source.split("."))):
-                yield packet_hash(octets)
+        packets = [octets for _, octets in dpkt.pcap.UniversalReader(file)]
+    own = [octets[12:16] == source for octets in packets]
+    after = len(own) - max((place for place, one in enumerate(own, 1) if not one), default=0)
+    return [packet_hash(octets) for octets, one in zip(packets, own, strict=True) if one], after
