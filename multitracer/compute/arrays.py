@@ -96,6 +96,15 @@ def tally(codes: Any, counts: Any) -> None:
 
 
 @kernel
+def mark_first(codes: Any, most: int, counts: Any, marked: Any) -> None:
+    """Set `marked` for the first `most` elements of each code; `counts` has a 0 for each code, and is changed."""
+    for row in range(len(codes)):
+        if counts[codes[row]] < most:
+            counts[codes[row]] += 1
+            marked[row] = True
+
+
+@kernel
 def find_with(values: Any, bits: int, first: int, rows: Any) -> int:
     """Fill `rows` with the indices, from `first` on, of the values that have any of the `bits` set; their number."""
     count = 0

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.compute.arrays import rows_of_each, rows_with
+from multitracer.compute.arrays import mark_first, rows_of_each, rows_with
 from multitracer.model.schema import ACK, SYN
 from multitracer.vantage.fingerprints import fingerprint, mix
 from multitracer.vantage.renumbering import Rewritten, Sums, Use
@@ -74,7 +74,9 @@ def find_translated(
     """Find the connections that one place saw under two pairs of addresses, besides those `known`."""
     if len(flows) < 2 or not len(packets):
         return []
-    source = packets["input"].to_numpy().astype(np.int64) << 16 | place
+    source = packets["input"].to_numpy().astype(np.int32)  # of millions of rows, hence narrow and changed in place
+    source <<= 16
+    source |= place
     free = np.ones(len(packets), dtype=np.bool_)
     for one in known:
         free[one.near.rows] = free[one.far.rows] = False
@@ -96,25 +98,28 @@ def _content(packets: pd.DataFrame, source: Ints, rows: Ints) -> Words:
 def _rows_of_candidates(packets: pd.DataFrame, source: Ints, free: Bools, flows: int) -> Ints:
     """All rows of flows of which a head, at any place, has packets that another's head has too."""
     flow = packets["flow"].to_numpy()
-    rows = rows_of_each(flow, flows)
-    # Marked, not sorted: there are millions of them where there are many flows.
-    chosen = np.zeros(len(packets), dtype=np.bool_)
-    chosen[np.concatenate([*_heads(flow, flows, source), rows_with(packets["flags"].to_numpy(), SYN)])] = True
+    chosen = _heads(flow, flows, source)
+    chosen[rows_with(packets["flags"].to_numpy(), SYN)] = True
     heads = np.flatnonzero(chosen & free)
     one, other = _alike(_content(packets, source, heads), flow[heads].astype(np.int64))
     pairs, count = np.unique(np.column_stack([flow[heads[one]], flow[heads[other]]]), axis=0, return_counts=True)
     named = np.unique(pairs[count >= _LEAST_EACH_WAY])
-    told = np.concatenate([rows[number] for number in named.tolist()]) if len(named) else np.zeros(0, dtype=np.int64)
-    return told[free[told]]
+    if not len(named):
+        return np.zeros(0, dtype=np.int64)
+    wanted = np.zeros(flows, dtype=np.bool_)
+    wanted[named] = True
+    return np.flatnonzero(wanted[flow] & free)
 
 
-def _heads(flow: Any, flows: int, source: Ints) -> Iterator[Ints]:
-    """The first rows of each flow at each place."""
+def _heads(flow: Any, flows: int, source: Ints) -> Bools:
+    """Which rows are among the first of their flow at their place."""
     met = np.zeros(int(source.max(initial=0)) + 1, dtype=np.bool_)
     met[source] = True
     places = int(met.sum())
     number = flow if places == 1 else (flow * places + (np.cumsum(met) - 1)[source]).astype(flow.dtype)
-    return (some[:_HEAD] for some in rows_of_each(number, flows * places) if len(some))
+    first = np.zeros(len(flow), dtype=np.bool_)
+    mark_first(number, _HEAD, np.zeros(flows * places, dtype=np.int64), first)
+    return first
 
 
 def _equal_packets(packets: pd.DataFrame, source: Ints, rows: Ints) -> _Pairs:

@@ -13,7 +13,16 @@ from hypothesis.extra.numpy import arrays
 
 from multitracer.compute import arrays as columns
 from multitracer.compute import threads
-from multitracer.compute.arrays import bounded_difference, deepest_fall, distinct, rows_with, runs, tally, with_columns
+from multitracer.compute.arrays import (
+    bounded_difference,
+    deepest_fall,
+    distinct,
+    mark_first,
+    rows_with,
+    runs,
+    tally,
+    with_columns,
+)
 
 WHOLE = st.integers(-(1 << 63), (1 << 63) - 1)
 BITS = arrays(np.uint16, st.integers(0, 40), elements=st.integers(0, 15))
@@ -66,6 +75,14 @@ def test_a_tally_counts_each_code(codes: np.ndarray) -> None:
     counts = np.zeros(6, dtype=np.int64)
     tally(codes, counts)
     assert counts.tolist() == np.bincount(codes, minlength=6).tolist()
+
+
+@given(arrays(np.int32, st.integers(0, 40), elements=st.integers(0, 5)), st.integers(0, 3))
+def test_the_first_rows_of_each_code_are_marked(codes: np.ndarray, most: int) -> None:
+    """A row is marked if fewer than `most` rows before it have its code."""
+    marked = np.zeros(len(codes), dtype=np.bool_)
+    mark_first(codes, most, np.zeros(6, dtype=np.int64), marked)
+    assert marked.tolist() == [codes[:row].tolist().count(code) < most for row, code in enumerate(codes.tolist())]
 
 
 @pytest.mark.parametrize("told_apart", [True, False], ids=["by their sums", "by all columns"])
