@@ -7,6 +7,8 @@ application (`limit_shares`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -52,9 +54,10 @@ from multitracer.accounting.sending_events import (
     follow,
     start_state,
 )
+from multitracer.accounting.shared_rate import END, SAMPLE_FIELDS, shared_rates
 from multitracer.compute.kernels import kernel
 from multitracer.compute.threads import concurrently, halves
-from multitracer.model.limits import LIMITS, RATE_FROM, Limits, RateChanges, Stretches
+from multitracer.model.limits import LIMITS, RATE_FROM, Ints, Limits, RateChanges, Stretches
 from multitracer.model.paths import NOWHERE, Paths
 from multitracer.tcp.connection_rows import Groups
 
@@ -91,6 +94,15 @@ class Told(NamedTuple):
     """The log of a link on it."""
 
 
+class Known(NamedTuple):
+    """What is known of the rates of paths, in bit/s; 0 unknown."""
+
+    told_bps: float
+    """By the user."""
+    shared_bps: Any
+    """By all connections of the path; an element for each direction."""
+
+
 class Results(NamedTuple):
     """What is found of each end, an element each."""
 
@@ -100,6 +112,8 @@ class Results(NamedTuple):
     times: Any
     """Start and end in ns, shape (ends, 2)."""
     by_arrivals: Any
+    unsure: Any
+    """Whether its own deliveries do not show the rate of its path."""
 
 
 class Room(NamedTuple):
@@ -116,17 +130,23 @@ class Room(NamedTuple):
     changed: Any
     """The number of rows of `changes`, one element."""
     ledger: Ledger
+    pool: Any
+    """The samples of the rates of all ends, as `shared_rates` reads them."""
+    pooled: Any
+    """The number of rows of `pool`, one element."""
 
 
 def find_limits(
     segments: pd.DataFrame, sacks: pd.DataFrame, measures: pd.DataFrame, groups: Groups, paths: Paths,
     resent: pd.DataFrame, told: Told | None = None, stretch_rtts: float = 1.0,
+    path_of: Callable[[Ints], Ints] | None = None,
 ) -> Limits:  # fmt: skip
     """What limited each direction that carried data.
 
     `segments` may have the column `cwnd_bytes` of `with_windows`. `sacks` has columns segment, left, right (relative)
     and dsack; `measures` are those of each point and end, `resent` is the retransmissions table. Stretches longer
-    than `stretch_rtts` least round trips are kept.
+    than `stretch_rtts` least round trips are kept. `path_of` numbers the paths of ends: where deliveries of one end are
+    too few to show its path's rate, those of others on that path are taken, too.
     """
     found = _nothing_found(2 * len(paths.sender_point))
     told = told or Told()
@@ -134,14 +154,10 @@ def find_limits(
     directions = directions_of(measures, groups, paths, stretch_rtts, came.ends)
     capture, blocks = capture_of(segments, paths, resent, came), blocks_of(sacks)
 
-    def look_at(part: slice) -> Any:
-        mine = Directions(*(column[part] for column in directions))
-        room = room_for(mine.stop - mine.begin)
-        limit_directions(mine, groups.order, groups.words, capture, blocks, told.rate_bps or 0.0, room, found)
-        return room.ledger.kept[: room.ledger.current[KEPT]].copy(), room.changes[: room.changed[0]].copy()
-
-    lists = concurrently(look_at, halves(directions.stop - directions.begin))
-    kept, changes = (np.concatenate(parts) for parts in zip(*lists, strict=True))
+    look_at = partial(_look_at, groups, capture, blocks, told.rate_bps or 0.0, found)
+    kept, changes, samples = look_at(directions, np.zeros(len(directions.end)))
+    if path_of is not None:
+        kept = _look_again(look_at, directions, found, kept, changes[:, 0], samples, path_of)
     stretches = Stretches(*np.ascontiguousarray(kept[np.argsort(kept[:, 0], kind="stable")].T))
     return Limits(
         found.shares, found.rates, found.rate_from, found.times[:, 0], found.times[:, 1], stretches, found.by_arrivals,
@@ -149,10 +165,48 @@ def find_limits(
     )  # fmt: skip
 
 
+def _look_at(
+    groups: Groups, capture: Capture, blocks: Any, told_bps: float, found: Results,
+    directions: Directions, shared_bps: Any,
+) -> list[Any]:  # fmt: skip
+    """Fill the elements of `found` of the directions; the stretches, changes and samples of rates of all of them."""
+
+    def look_at_part(part: slice) -> Any:
+        mine = Directions(*(column[part] for column in directions))
+        room = room_for(mine.stop - mine.begin)
+        known = Known(told_bps, shared_bps[part])
+        limit_directions(mine, groups.order, groups.words, capture, blocks, known, room, found)
+        return (
+            room.ledger.kept[: room.ledger.current[KEPT]].copy(), room.changes[: room.changed[0]].copy(),
+            room.pool[: room.pooled[0]].copy(),
+        )  # fmt: skip
+
+    lists = concurrently(look_at_part, halves(directions.stop - directions.begin))
+    return [np.concatenate(parts) for parts in zip(*lists, strict=True)]
+
+
+def _look_again(
+    look_at: Callable[..., list[Any]], directions: Directions, found: Results, kept: Any, several: Ints, samples: Ints,
+    path_of: Callable[[Ints], Ints],
+) -> Any:  # fmt: skip
+    """Look anew at the directions whose paths' rates their own deliveries do not show, but those of others do.
+
+    Returns the stretches of all directions; `kept` are those before.
+    """
+    unsure = np.flatnonzero(found.unsure[directions.end])
+    rates = shared_rates(samples, directions.end[unsure], several, path_of)
+    if not rates.any():
+        return kept
+    again = Directions(*(column[unsure[rates > 0]] for column in directions))
+    anew = look_at(again, rates[rates > 0])[0]
+    return np.concatenate([kept[~np.isin(kept[:, 0], again.end)], anew])
+
+
 def _nothing_found(ends: int) -> Results:
     return Results(
         shares=np.full((ends, len(LIMITS)), np.nan), rates=np.full(ends, np.nan), rate_from=np.zeros(ends, np.int8),
         times=np.full((ends, 2), -1, dtype=np.int64), by_arrivals=np.zeros(ends, dtype=np.bool_),
+        unsure=np.zeros(ends, dtype=np.bool_),
     )  # fmt: skip
 
 
@@ -224,13 +278,14 @@ def room_for(lengths: Any) -> Room:
     return Room(
         events, fields, np.empty((rows, 4), dtype=np.int64), bins, pieces,
         Rates(np.zeros(MOST_PIECES, dtype=np.int64), np.zeros(MOST_PIECES)), changes, np.zeros(1, dtype=np.int64),
-        Ledger(pointers, spent, current, kept),
+        Ledger(pointers, spent, current, kept), np.empty((int(lengths.sum()), SAMPLE_FIELDS), dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
     )  # fmt: skip
 
 
 @kernel
 def limit_directions(
-    directions: Directions, order: Any, words: Any, capture: Capture, blocks: Any, told_bps: float, room: Room,
+    directions: Directions, order: Any, words: Any, capture: Capture, blocks: Any, known: Known, room: Room,
     found: Results,
 ) -> None:  # fmt: skip
     """Fill the elements of `found` of each direction, and the stretches that are kept."""
@@ -252,7 +307,9 @@ def limit_directions(
         if not directions.beside_receiver[number]:
             arrivals = directions.arrivals[number] and note_arrivals(capture, events, state)
             found.by_arrivals[end] = arrivals
-            found.rates[end], found.rate_from[end], pieces, sure = find_rate(room, told_bps, arrivals)
+            told_bps, shared_bps = known.told_bps, known.shared_bps[number]
+            found.rates[end], found.rate_from[end], pieces, sure = find_rate(end, room, told_bps, shared_bps, arrivals)
+            found.unsure[end] = not sure
             rates = one_rate(room.rates, found.rates[end])
             if pieces > 1:
                 rates = several_rates(end, pieces, room)
@@ -266,16 +323,19 @@ def limit_directions(
 
 
 @kernel
-def find_rate(room: Room, told_bps: float, arrivals: bool) -> tuple[float, int, int, bool]:
+def find_rate(
+    end: int, room: Room, told_bps: float, shared_bps: float, arrivals: bool
+) -> tuple[float, int, int, bool]:  # fmt: skip
     """The path's rate in bit/s (0 unknown), where it is from, how many it had one after the other, and if it is sure.
 
-    A told rate stands in where too few deliveries behind a queue agree, unless they came faster. The rate between
-    bursts is looked for only where arrivals are known: acknowledgements do not show how long the link repeated frames,
-    even if that rate is known.
+    A told rate stands in where too few deliveries behind a queue agree, unless they came faster; else the one that all
+    connections of the path show. The rate between bursts is looked for only where arrivals are known: acknowledgements
+    do not show how long the link repeated frames, even if that rate is known.
     """
     events, state, samples = room.events, room.state, room.samples
     least = least_delay(events, state, one_rate(room.rates, 0.0))
     count = sample_rates(events, state, least, samples)
+    note_samples(end, samples, count, room)
     rate = middle_rate(samples, count, room.histogram)
     pieces = find_pieces(samples, count, room.pieces) if rate > 0 else 0
     if pieces > 1 and room.pieces[:pieces, OCTETS].sum() >= LEAST_SHARE * samples[:count, 1].sum():
@@ -284,10 +344,22 @@ def find_rate(room: Room, told_bps: float, arrivals: bool) -> tuple[float, int, 
         return rate, FOUND, 1, True
     if told_bps > 0 and rate <= told_bps * (1 + AGREE):
         return told_bps, TOLD, 1, True
+    if shared_bps > 0 and rate <= shared_bps * (1 + AGREE):
+        return shared_bps, 0, 1, True
     if rate > 0 and is_steady(events, state, samples, count, rate):
         return rate, 0, 1, True
     often = rate_of_bursts(events, state, least, samples, count, room.histogram) if arrivals else 0.0
     return (often, FOUND, 1, True) if often > 0 else (rate, 0, 1, False)
+
+
+@kernel
+def note_samples(end: int, samples: Any, count: int, room: Room) -> None:
+    """Add the samples of an end's rate to those of all ends."""
+    first = room.pooled[0]
+    for at in range(count):
+        room.pool[first + at, END] = end
+        room.pool[first + at, OCTETS:] = samples[at, OCTETS:]
+    room.pooled[0] = first + count
 
 
 @kernel

@@ -133,14 +133,21 @@ def middle_rate(samples: Any, count: int, histogram: Any) -> float:
     return 8e9 * octets / lasted if lasted > 0 else 0.0
 
 
-@kernel
-def agreeing(samples: Any, count: int, rate_bps: float) -> bool:
-    """Whether enough deliveries behind a queue agree on this rate for it to be reported."""
+@inlined
+def agreement(samples: Any, count: int, rate_bps: float) -> tuple[int, int]:
+    """How many deliveries behind a queue agree on this rate, and how many there are."""
     agree, total = np.int64(0), np.int64(0)
     for at in range(count):
         total += samples[at, 3]
         if samples[at, 2] > 0 and abs(8e9 * samples[at, 1] / samples[at, 2] - rate_bps) <= AGREE * rate_bps:
             agree += samples[at, 3]
+    return agree, total
+
+
+@kernel
+def agreeing(samples: Any, count: int, rate_bps: float) -> bool:
+    """Whether enough deliveries behind a queue agree on this rate for it to be reported."""
+    agree, total = agreement(samples, count, rate_bps)
     return bool(agree >= LEAST_SAMPLES and agree >= LEAST_SHARE * total)
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +57,7 @@ from multitracer.model.limits import Limits
 from multitracer.model.options import AnalyzeOptions, Progress
 from multitracer.model.trace import Trace
 from multitracer.tcp.kernel_clocks import kernel_clocks
+from multitracer.vantage.paths import path_numbers
 
 
 @dataclass(frozen=True)
@@ -191,7 +193,7 @@ def limits_of(captures: Captures, streams: Streams, logs: Logs, layer: LinkLayer
     return find_limits(
         with_windows(streams.segments, logs.tcp_state, streams.groups, streams.paths), captures.sack,
         streams.measures, streams.groups, streams.paths, streams.retransmissions,
-        Told(options.link_rate_bps, log), options.thresholds.limited_rtts,
+        Told(options.link_rate_bps, log), options.thresholds.limited_rtts, partial(path_numbers, streams.connections),
     )  # fmt: skip
 
 

@@ -116,6 +116,22 @@ def host(end: str) -> str:
     return str(end).rpartition(":")[0]
 
 
+def path_numbers(connections: pd.DataFrame, ends: Ints) -> Ints:
+    """A number for each end (2 * connection + sender): the same where data goes from the same host to the same other.
+
+    They are those of one call: another one may number the same paths otherwise.
+    """
+    connection, sender = np.divmod(ends, 2)
+    used, which = np.unique(connection, return_inverse=True)
+    number_of: dict[str, int] = {}
+    client, server = (
+        np.array([number_of.setdefault(host(name), len(number_of)) for name in connections[end].to_numpy()[used]], int)
+        for end in ("client", "server")
+    )
+    numbers: Ints = np.where(sender == 0, client[which] << 32 | server[which], server[which] << 32 | client[which])
+    return numbers
+
+
 def _note_pairing(
     segments: pd.DataFrame, paths: Paths, alignment: Alignment, one: int, other: int,
     rows: Ints, ambiguous: npt.NDArray[np.bool_], in_pieces: Ints,

@@ -7,9 +7,10 @@ how much room it had: that is inferred as `analyze` does, from what an acknowled
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from math import isnan
+from operator import itemgetter
 
 from multitracer.model.limits import LIMITS
 from multitracer.replay.arq import notes
@@ -97,11 +98,37 @@ def _on_the_link(transfer: Transfer) -> Iterator[tuple[int, int]]:
         elif repairs:
             yield copy.given_ns, max(copy.given_ns, transfer.session[1] if copy.left_ns is None else copy.left_ns)
     if not repairs:
-        yield from air_times(transfer.run, transfer.end)
+        yield from _lost_on_air(transfer)
 
 
 UNREPAIRED = ("raw", "rlc-um", "rlc-tm")
 """Links that send no frame again: each is on the air once, and whatever is in it has left the bottleneck then."""
+
+
+def _lost_on_air(transfer: Transfer) -> Iterator[tuple[int, int]]:
+    """The frames that can have carried its lost packets only, or those of others between them.
+
+    Packets leave such a link in the order in which it was given them: a lost one after what was delivered before it,
+    and before the next that was delivered.
+    """
+    run, side = transfer.run, transfer.end
+    delay = run.setting.radio[side].delay_ns - run.setting.radio[side].slot_ns
+    frames, own = sorted(air_times(run, side)), set(map(id, transfer.copies))
+    begins = [begin for begin, _ in frames]
+    left, lost_from = 0, -1
+    for (end, _), copy in sorted(run.given.items(), key=itemgetter(0)):
+        if end != side or copy.refused or copy.given_ns is None:
+            continue
+        if copy.delivered_ns is None:
+            if lost_from < 0 and id(copy) in own:
+                lost_from = max(left, copy.given_ns)
+            continue
+        left = copy.delivered_ns - delay
+        if lost_from >= 0:
+            yield from frames[bisect_left(begins, lost_from) : max(0, bisect_left(begins, left) - 1)]
+        lost_from = -1
+    if lost_from >= 0:
+        yield from frames[bisect_left(begins, lost_from) :]
 
 
 def air_times(run: KnownRun, side: int) -> Iterator[tuple[int, int]]:

@@ -13,6 +13,8 @@ pytestmark = pytest.mark.slow
 
 BOTH = (5, 6, 9, 12)
 """RLC UM and a trace, RLC TM and listed losses, ASR and bit errors, RLC UM and listed losses; three of them the web."""
+SHARED = (126, 131, 135)
+"""Web sessions over a raw link and ASR, and files over RLC UM: no connection alone shows its path's rate."""
 FILES, WEB = (11, 32), (31, 39)
 """Files one after the other and a single one over RLC AM; web sessions over RLP, and over RLC AM beside media."""
 POINTS = 2
@@ -46,6 +48,12 @@ def test_both_captures_tell_every_retransmission_rightly(number: int, tmp_path: 
     assert (it.resends, it.spurious_wrong, it.spurious_unknown, it.trigger_wrong) == (it.found, [], 0, [])
     assert it.resends >= 3
     assert max(points for name, points in it.limits.items() if name != "unknown") < 5
+
+
+@pytest.mark.parametrize("number", SHARED)
+def test_the_connections_between_two_hosts_show_their_paths_rate_together(number: int, tmp_path: Path) -> None:
+    """What limited the one with most data is as the truth has it, and nothing of it unknown."""
+    assert max(map(abs, found(number, tmp_path / "case").limits.values())) < POINTS
 
 
 @pytest.mark.parametrize("number", FILES + WEB)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,12 +28,18 @@ def acknowledged(time: int, una: int) -> Any:
     return SimpleNamespace(time_ns=time, seen=SimpleNamespace(una=una), came=copy(time))
 
 
-def transfer(protocol: str, *copies: Any, states: tuple[Any, ...] = ()) -> Any:
-    """A transfer that ends at 1000, over a link that takes 10 ns beside its octets' time."""
+def numbered(*copies: Any) -> Iterator[tuple[tuple[int, int], Any]]:
+    """What one side of the link was given, by side and number."""
+    given = sorted((one for one in copies if one.given_ns is not None), key=lambda one: one.given_ns)
+    return (((0, number), one) for number, one in enumerate(given))
+
+
+def transfer(protocol: str, *copies: Any, states: tuple[Any, ...] = (), others: tuple[Any, ...] = ()) -> Any:
+    """A transfer that ends at 1000, over a link that takes 10 ns beside its octets' time; `others` are on it, too."""
     directions = [SimpleNamespace(delay_ns=10, slot_ns=0, rate_bps=8_000_000_000)]
     run = SimpleNamespace(
         scenario=SimpleNamespace(word=lambda _: protocol), setting=SimpleNamespace(radio=directions),
-        link=table(0, notes.ROW),
+        link=table(0, notes.ROW), given=dict(numbered(*copies, *others)),
     )  # fmt: skip
     return SimpleNamespace(run=run, end=0, copies=copies, states=states, session=(0, 1000))
 
@@ -42,6 +49,15 @@ def test_a_link_that_repairs_has_at_the_end_what_it_did_not_deliver(protocol: st
     """One that repairs nothing has what is on the air, and no more."""
     found = transfer(protocol, copy(0, given_ns=0, delivered_ns=100), copy(400, sending=1, given_ns=500))
     assert limits_truth.joined(limits_truth._on_the_link(found)) == busy
+
+
+def test_the_bottleneck_is_not_busy_with_the_frames_of_other_transfers() -> None:
+    """Four packets of 90 octets, the second and the last another one's, and the third lost."""
+    others = (copy(1, given_ns=1, delivered_ns=190), copy(3, given_ns=3, delivered_ns=370))
+    found = transfer("raw", copy(0, given_ns=0, delivered_ns=100), copy(2, given_ns=2), others=others)
+    found.run.link = table(4, notes.ROW)
+    found.run.link["event"], found.run.link["octets"], found.run.link["time_ns"] = notes.SENT, 90, [0, 90, 180, 270]
+    assert limits_truth.joined(limits_truth._on_the_link(found)) == [(0, 90), (180, 270)]
 
 
 def test_what_the_other_side_took_for_something_else_is_not_on_the_link_for_ever() -> None:
