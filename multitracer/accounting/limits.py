@@ -358,7 +358,8 @@ def note_samples(end: int, samples: Any, count: int, room: Room) -> None:
     first = room.pooled[0]
     for at in range(count):
         room.pool[first + at, END] = end
-        room.pool[first + at, OCTETS:] = samples[at, OCTETS:]
+        for column in range(OCTETS, SAMPLE_FIELDS):
+            room.pool[first + at, column] = samples[at, column]
     room.pooled[0] = first + count
 
 
