@@ -5,6 +5,7 @@ A link's log also tells until when the link held each.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ class Deliveries(NamedTuple):
 
 
 class LinkLog(NamedTuple):
-    """What the logs of the link that a session is accounted for say; times related to those of the captures."""
+    """What the logs of one direction of a link say; times related to those of the captures."""
 
     link: int
     segment_frames: pd.DataFrame
@@ -49,18 +50,18 @@ class LinkLog(NamedTuple):
     """When the link was reset, in order."""
 
 
-def deliveries(segments: pd.DataFrame, paths: Paths, log: LinkLog | None = None) -> Deliveries:
-    """The arrivals that captures show, and those that a link's log shows where there is no capture at the receiver."""
+def deliveries(segments: pd.DataFrame, paths: Paths, logs: Sequence[LinkLog] = ()) -> Deliveries:
+    """The arrivals that captures show, and those that links' logs show where there is no capture at the receiver."""
     ends = np.zeros(2 * len(paths.sender_point), dtype=np.bool_)
     both_captured = (paths.sender_point != NOWHERE) & (paths.receiver_point != NOWHERE)
-    if log is None and not both_captured.any():  # writing -1 for every segment takes longer than looking for limits
+    if not logs and not both_captured.any():  # writing -1 for every segment takes longer than looking for limits
         nothing = np.empty(0, dtype=np.int64)
         return Deliveries(nothing, paths.arrived, nothing, nothing, ends)
     came, given, left = (np.full(len(segments), -1, dtype=np.int64) for _ in range(3))
     rows = np.flatnonzero((paths.arrival >= 0) & (paths.arrived == 1))
     came[rows] = segments["time_ns"].to_numpy()[paths.arrival[rows]]
     found = Deliveries(came, paths.arrived.copy(), given, left, ends)
-    if log is not None:
+    for log in logs:
         _note_link(found, log, segments, paths)
     return found
 

@@ -7,7 +7,7 @@ application (`limit_shares`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +30,7 @@ from multitracer.accounting.path_rate import (
     START,
     Rates,
     agreeing,
+    agreement,
     find_pieces,
     is_steady,
     least_delay,
@@ -54,7 +55,7 @@ from multitracer.accounting.sending_events import (
     follow,
     start_state,
 )
-from multitracer.accounting.shared_rate import END, SAMPLE_FIELDS, shared_rates
+from multitracer.accounting.shared_rate import SAMPLE_FIELDS, note_samples, shared_rates
 from multitracer.compute.kernels import kernel
 from multitracer.compute.threads import concurrently, halves
 from multitracer.model.limits import LIMITS, RATE_FROM, Ints, Limits, RateChanges, Stretches
@@ -90,8 +91,10 @@ class Told(NamedTuple):
 
     rate_bps: float | None = None
     """Its rate, as the user states it."""
-    log: LinkLog | None = None
-    """The log of a link on it."""
+    logs: Sequence[LinkLog] = ()
+    """The logs of a link on it, one for each direction."""
+    path_of: Callable[[Ints], Ints] | None = None
+    """Numbers of the paths of ends, 2 * connection + sender: the same for those that share one."""
 
 
 class Known(NamedTuple):
@@ -139,25 +142,24 @@ class Room(NamedTuple):
 def find_limits(
     segments: pd.DataFrame, sacks: pd.DataFrame, measures: pd.DataFrame, groups: Groups, paths: Paths,
     resent: pd.DataFrame, told: Told | None = None, stretch_rtts: float = 1.0,
-    path_of: Callable[[Ints], Ints] | None = None,
 ) -> Limits:  # fmt: skip
     """What limited each direction that carried data.
 
     `segments` may have the column `cwnd_bytes` of `with_windows`. `sacks` has columns segment, left, right (relative)
     and dsack; `measures` are those of each point and end, `resent` is the retransmissions table. Stretches longer
-    than `stretch_rtts` least round trips are kept. `path_of` numbers the paths of ends: where deliveries of one end are
-    too few to show its path's rate, those of others on that path are taken, too.
+    than `stretch_rtts` least round trips are kept. Where deliveries of one end are too few to show its path's rate, and
+    it is not told, those of others on that path are taken, too.
     """
     found = _nothing_found(2 * len(paths.sender_point))
     told = told or Told()
-    came = deliveries(segments, paths, told.log)
+    came = deliveries(segments, paths, told.logs)
     directions = directions_of(measures, groups, paths, stretch_rtts, came.ends)
     capture, blocks = capture_of(segments, paths, resent, came), blocks_of(sacks)
 
     look_at = partial(_look_at, groups, capture, blocks, told.rate_bps or 0.0, found)
     kept, changes, samples = look_at(directions, np.zeros(len(directions.end)))
-    if path_of is not None:
-        kept = _look_again(look_at, directions, found, kept, changes[:, 0], samples, path_of)
+    if told.path_of is not None and not told.rate_bps:
+        kept = _look_again(look_at, directions, found, kept, changes[:, 0], samples, told.path_of)
     stretches = Stretches(*np.ascontiguousarray(kept[np.argsort(kept[:, 0], kind="stable")].T))
     return Limits(
         found.shares, found.rates, found.rate_from, found.times[:, 0], found.times[:, 1], stretches, found.by_arrivals,
@@ -335,7 +337,7 @@ def find_rate(
     events, state, samples = room.events, room.state, room.samples
     least = least_delay(events, state, one_rate(room.rates, 0.0))
     count = sample_rates(events, state, least, samples)
-    note_samples(end, samples, count, room)
+    note_samples(end, samples, count, room.pool, room.pooled)
     rate = middle_rate(samples, count, room.histogram)
     pieces = find_pieces(samples, count, room.pieces) if rate > 0 else 0
     if pieces > 1 and room.pieces[:pieces, OCTETS].sum() >= LEAST_SHARE * samples[:count, 1].sum():
@@ -344,7 +346,7 @@ def find_rate(
         return rate, FOUND, 1, True
     if told_bps > 0 and rate <= told_bps * (1 + AGREE):
         return told_bps, TOLD, 1, True
-    if shared_bps > 0 and rate <= shared_bps * (1 + AGREE):
+    if shared_bps > 0 and fits(shared_bps, room, count):
         return shared_bps, 0, 1, True
     if rate > 0 and is_steady(events, state, samples, count, rate):
         return rate, 0, 1, True
@@ -353,14 +355,15 @@ def find_rate(
 
 
 @kernel
-def note_samples(end: int, samples: Any, count: int, room: Room) -> None:
-    """Add the samples of an end's rate to those of all ends."""
-    first = room.pooled[0]
-    for at in range(count):
-        room.pool[first + at, END] = end
-        for column in range(OCTETS, SAMPLE_FIELDS):
-            room.pool[first + at, column] = samples[at, column]
-    room.pooled[0] = first + count
+def fits(shared_bps: float, room: Room, count: int) -> bool:
+    """Whether an end's deliveries allow a rate that others show: none came sooner than an octet takes at that rate.
+
+    If any of its own came behind a queue, as large a share of them agrees as of all on a rate that is reported: else
+    it may be behind another link, which an address does not tell, or the rate may have changed.
+    """
+    agree, total = agreement(room.samples, count, shared_bps)
+    least = least_delay(room.events, room.state, one_rate(room.rates, shared_bps))
+    return bool(agree >= LEAST_SHARE * total and least >= 0)
 
 
 @kernel

@@ -14,10 +14,11 @@ from multitracer.accounting.path_rate import BINS, agreeing, agreement, middle_r
 from multitracer.compute.kernels import kernel
 from multitracer.model.limits import Floats, Ints
 
-LEAST_ALIKE = 10
-"""So many deliveries show a rate if all of them agree."""
-END, DELIVERIES, SAMPLE_FIELDS = 0, 3, 4
-"""Columns of a sample: the end that sent, octets, ns, and deliveries; as those of `sample_rates`, but for the first."""
+LEAST_ALIKE, LEAST_ENDS = 10, 2
+"""So many deliveries, of so many ends, show a rate if all of them agree."""
+# Columns of a sample: the end that sent, octets, in how many ns, in how many deliveries, and when the last one came.
+# `middle_rate` and `agreement` read those in the midst.
+END, OCTETS, LASTED, DELIVERIES, CAME, SAMPLE_FIELDS = range(6)
 
 
 def shared_rates(samples: Ints, unsure: Ints, several: Ints, path_of: Callable[[Ints], Ints]) -> Floats:
@@ -30,7 +31,7 @@ def shared_rates(samples: Ints, unsure: Ints, several: Ints, path_of: Callable[[
         return np.zeros(len(unsure))
     numbers = path_of(np.concatenate([samples[:, END], unsure, several]))
     path, wanted, varying = np.split(numbers, np.cumsum([len(samples), len(unsure)]))
-    order = np.argsort(path, kind="stable")
+    order = np.lexsort((samples[:, CAME] - samples[:, LASTED], path))
     paths, first = np.unique(path[order], return_index=True)
     found = np.zeros(len(paths))
     rate_each(np.ascontiguousarray(samples[order]), np.append(first, len(order)), np.zeros(BINS, dtype=np.int64), found)
@@ -40,11 +41,46 @@ def shared_rates(samples: Ints, unsure: Ints, several: Ints, path_of: Callable[[
 
 
 @kernel
+def note_samples(end: int, samples: Any, count: int, pool: Any, pooled: Any) -> None:
+    """Add the samples of an end, as `sample_rates` makes them, to those of all ends; `pooled` counts these."""
+    for at in range(count):
+        row = pooled[0] + at
+        pool[row, END], pool[row, CAME] = end, samples[at, 0]
+        for column in range(OCTETS, CAME):
+            pool[row, column] = samples[at, column]
+    pooled[0] += count
+
+
+@kernel
 def rate_each(samples: Any, edges: Any, histogram: Any, rates: Any) -> None:
-    """Fill in the rate of each path, whose samples are samples[edges[path]:edges[path + 1]]; 0 where they disagree."""
+    """Fill in the rate of each path, whose samples are samples[edges[path]:edges[path + 1]]; 0 where they disagree.
+
+    The samples of a path are in the order in which they began, and are changed.
+    """
     for path in range(len(rates)):
         mine = samples[edges[path] : edges[path + 1]]
+        ends = empty_overlapping(mine)
         rate = middle_rate(mine, len(mine), histogram)
         agree, total = agreement(mine, len(mine), rate)
-        if agreeing(mine, len(mine), rate) or (agree == total and agree >= LEAST_ALIKE):
+        if agreeing(mine, len(mine), rate) or (agree == total and agree >= LEAST_ALIKE and ends >= LEAST_ENDS):
             rates[path] = rate
+
+
+@kernel
+def empty_overlapping(samples: Any) -> int:
+    """Empty the samples that were taken while another end took some: each of both has a share of the rate.
+
+    Returns of how many ends others remain, LEAST_ENDS of more.
+    """
+    latest, ends, one = 0, 0, np.int64(-1)
+    for at in range(1, len(samples)):
+        begin = samples[at, CAME] - samples[at, LASTED]
+        if begin < samples[latest, CAME] and samples[at, END] != samples[latest, END]:
+            samples[at, LASTED] = samples[at, DELIVERIES] = 0
+            samples[latest, LASTED] = samples[latest, DELIVERIES] = 0
+        if samples[at, CAME] > samples[latest, CAME]:
+            latest = at
+    for at in range(len(samples)):
+        if samples[at, DELIVERIES] > 0 and ends < LEAST_ENDS and samples[at, END] != one:
+            ends, one = ends + 1, samples[at, END]
+    return ends

@@ -186,14 +186,17 @@ def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> 
 
 def limits_of(captures: Captures, streams: Streams, logs: Logs, layer: LinkLayer, options: AnalyzeOptions) -> Limits:
     """What limited each direction, from the captures, the senders' windows and the log of the link."""
-    log = None
-    if layer.accounted >= 0 and layer.segment_frames is not None:
-        frame_ns = layer.timings[layer.accounted].frame_ns or 0
-        log = LinkLog(layer.accounted, layer.segment_frames, frame_ns, layer.resets_ns)
+    logs_of_link = []
+    if layer.accounted >= 0 and layer.segment_frames is not None and layer.log is not None:
+        reverse = int(layer.log.links["reverse"].iloc[layer.accounted])
+        for link in (layer.accounted, reverse) if reverse >= 0 else (layer.accounted,):
+            frame_ns = layer.timings[link].frame_ns or 0
+            logs_of_link.append(LinkLog(link, layer.segment_frames, frame_ns, layer.resets_ns))
+    path_of = partial(path_numbers, streams.connections, captures.flows)
     return find_limits(
         with_windows(streams.segments, logs.tcp_state, streams.groups, streams.paths), captures.sack,
         streams.measures, streams.groups, streams.paths, streams.retransmissions,
-        Told(options.link_rate_bps, log), options.thresholds.limited_rtts, partial(path_numbers, streams.connections),
+        Told(options.link_rate_bps, logs_of_link, path_of), options.thresholds.limited_rtts,
     )  # fmt: skip
 
 

@@ -116,19 +116,22 @@ def host(end: str) -> str:
     return str(end).rpartition(":")[0]
 
 
-def path_numbers(connections: pd.DataFrame, ends: Ints) -> Ints:
+def path_numbers(connections: pd.DataFrame, flows: pd.DataFrame, ends: Ints) -> Ints:
     """A number for each end (2 * connection + sender): the same where data goes from the same host to the same other.
 
-    They are those of one call: another one may number the same paths otherwise.
+    A tunnel tells hosts with one private address apart. The numbers are those of one call: another one may number the
+    same paths otherwise.
     """
     connection, sender = np.divmod(ends, 2)
     used, which = np.unique(connection, return_inverse=True)
-    number_of: dict[str, int] = {}
-    client, server = (
-        np.array([number_of.setdefault(host(name), len(number_of)) for name in connections[end].to_numpy()[used]], int)
-        for end in ("client", "server")
-    )
-    numbers: Ints = np.where(sender == 0, client[which] << 32 | server[which], server[which] << 32 | client[which])
+    tunnels = flows["tunnel"].to_numpy()[connections["flow"].to_numpy()[used]].tolist()
+    codes_of: dict[tuple[str, str], int] = {}
+    codes = [
+        [codes_of.setdefault((host(name), tunnel), len(codes_of)) for name, tunnel in zip(names, tunnels, strict=True)]
+        for names in (connections[side].to_numpy()[used].tolist() for side in ("client", "server"))
+    ]
+    client, server = (np.array(code, dtype=np.int64)[which] for code in codes)
+    numbers: Ints = np.where(sender == 0, client << 32 | server, server << 32 | client)
     return numbers
 
 

@@ -106,38 +106,39 @@ UNREPAIRED = ("raw", "rlc-um", "rlc-tm")
 
 
 def _lost_on_air(transfer: Transfer) -> Iterator[tuple[int, int]]:
-    """The frames that can have carried its lost packets only, or those of others between them.
+    """From when the link was given each of its lost packets until the last frame with octets of it has ended.
 
-    Packets leave such a link in the order in which it was given them: a lost one after what was delivered before it,
-    and before the next that was delivered.
+    Packets leave such a link in the order in which it was given them: a lost one after those before it, in as many
+    frames as its octets fill.
     """
     run, side = transfer.run, transfer.end
     delay = run.setting.radio[side].delay_ns - run.setting.radio[side].slot_ns
-    frames, own = sorted(air_times(run, side)), set(map(id, transfer.copies))
-    begins = [begin for begin, _ in frames]
-    left, lost_from = 0, -1
+    frames, own = air_times(run, side), set(map(id, transfer.copies))
+    begins = [begin for begin, _, _ in frames]
+    place = 0
     for (end, _), copy in sorted(run.given.items(), key=itemgetter(0)):
         if end != side or copy.refused or copy.given_ns is None:
             continue
-        if copy.delivered_ns is None:
-            if lost_from < 0 and id(copy) in own:
-                lost_from = max(left, copy.given_ns)
+        if copy.delivered_ns is not None:
+            place = max(place, bisect_left(begins, copy.delivered_ns - delay))
             continue
-        left = copy.delivered_ns - delay
-        if lost_from >= 0:
-            yield from frames[bisect_left(begins, lost_from) : max(0, bisect_left(begins, left) - 1)]
-        lost_from = -1
-    if lost_from >= 0:
-        yield from frames[bisect_left(begins, lost_from) :]
+        place, left, ended = max(place, bisect_left(begins, copy.given_ns)), copy.packet.octets, copy.given_ns
+        while left > 0 and place < len(frames):
+            _, ended, octets = frames[place]
+            left, place = left - octets, place + 1
+        if id(copy) in own:
+            yield copy.given_ns, ended
 
 
-def air_times(run: KnownRun, side: int) -> Iterator[tuple[int, int]]:
-    """When each of a side's own frames was on the air."""
+def air_times(run: KnownRun, side: int) -> list[tuple[int, int, int]]:
+    """When each of a side's own frames was on the air, from and to, and its octets."""
     direction = run.setting.radio[side]
     rows = run.link
     own = rows[(rows["event"] == notes.SENT) & (rows["side"] == side) & (rows["what"] == 0)]
-    for begin, octets in zip(own["time_ns"].tolist(), own["octets"].tolist(), strict=True):
-        yield begin, begin + (direction.slot_ns or -(-octets * 8_000_000_000 // direction.rate_bps))
+    return [
+        (begin, begin + (direction.slot_ns or -(-octets * 8_000_000_000 // direction.rate_bps)), octets)
+        for begin, octets in sorted(zip(own["time_ns"].tolist(), own["octets"].tolist(), strict=True))
+    ]
 
 
 def stalls(transfer: Transfer) -> Spans:

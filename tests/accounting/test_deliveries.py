@@ -53,7 +53,7 @@ def found(receiver: int = NOWHERE, *, duplicate: int | None = None) -> Deliverie
     segments = table(SCRIPT)
     if duplicate is not None:
         segments.loc[ANSWER, ["marks", "ack"]] = MARKS["duplicate_ack"], duplicate
-    return deliveries(segments, paths_of(receiver), log(*rows))
+    return deliveries(segments, paths_of(receiver), [log(*rows)])
 
 
 def milliseconds(times: np.ndarray) -> list[int]:  # type: ignore[type-arg]
@@ -99,7 +99,7 @@ def test_what_was_captured_once_it_was_whole_had_left_a_link_out_of_sequence(
     arrival = np.array([5, -1, 6, 7 if stands_in else -1, -1, -1, -1, -1], dtype=np.int32)
     paths = replace(paths_of(1), arrival=arrival, arrived=np.where(arrival >= 0, 1, -1).astype(np.int8))
     rows = (0, 5.0, 5.0, 65.0, 1), (1, 15.0, 200.0, 260.0, 2), (2, 25.0, 25.0, 85.0, 1), (3, 30.0, 30.0, 300.0, 1)
-    assert milliseconds(deliveries(segments, paths, log(*rows)).left_ns)[:3] == left
+    assert milliseconds(deliveries(segments, paths, [log(*rows)]).left_ns)[:3] == left
 
 
 def keeps_order(
@@ -128,7 +128,7 @@ def keeps_order(
     carried = [(row_of[number], *row) for number, row in enumerate(rows) if number != lost]
     none = np.full(len(script), -1)
     paths = replace(paths_of(), arrival=none.astype(np.int32), arrived=none.astype(np.int8))
-    return bool(deliveries(segments, paths, log(*carried, script=script)).ends[0])
+    return bool(deliveries(segments, paths, [log(*carried, script=script)]).ends[0])
 
 
 def test_a_duplicate_acknowledgement_from_below_a_lost_packet_shows_no_delivery_out_of_sequence() -> None:
@@ -180,11 +180,19 @@ def test_the_link_had_a_segment_until_its_last_octet_had_left() -> None:
     assert milliseconds(found().left_ns) == [15, 210, 210, -1, -1]
 
 
+def test_the_log_of_the_links_other_direction_tells_when_it_had_what_went_back() -> None:
+    """Its way to the link took 5 ms, and it was on the air for 10."""
+    back = log((ANSWER, 605.0, 605.0, 665.0, 1))
+    back = back._replace(link=1, segment_frames=back.segment_frames.assign(link=1))
+    one = deliveries(table(SCRIPT), paths_of(), [log((0, 5.0, 5.0, 65.0, 1)), back])
+    assert milliseconds(one.left_ns) == [15, -1, -1, -1, 615]
+
+
 @pytest.mark.parametrize(("last", "left"), [(60.0, 70), (75.0, 85), (76.0, -1)])
 def test_the_link_had_what_it_never_delivered_until_it_last_sent_of_it(last: float, left: int) -> None:
     """Its second segment, and for a frame longer; what it sends after the 60 ms that others took it sends anew."""
     rows = (0, 5.0, 5.0, 65.0, 1), (1, 15.0, last, -1.0, 2), (2, 25.0, 25.0, 85.0, 1)
-    one = deliveries(table(SCRIPT), paths_of(), log(*rows))
+    one = deliveries(table(SCRIPT), paths_of(), [log(*rows)])
     assert milliseconds(one.left_ns) == [15, left, 35, -1, -1]
     assert milliseconds(one.came_ns) == [65, -1, 85, -1, -1]
 
@@ -205,7 +213,7 @@ def test_the_wait_for_a_window_begins_when_the_link_is_done_and_ends_when_it_has
     none = np.full(len(frame), -1)
     paths = replace(paths_of(), arrival=none.astype(np.int32), arrived=none.astype(np.int8))
     measures = pd.DataFrame({"connection": [0], "sender": [0], "point": [0], "data_segments": [3], "rtt_min_ms": [9.0]})
-    told = Told(rate_bps=8 * int(frame["wire_bytes"].max()) / 0.02, log=log(*rows, script=script))
+    told = Told(rate_bps=8 * int(frame["wire_bytes"].max()) / 0.02, logs=[log(*rows, script=script)])
     kept = find_limits(frame, blocks(script), measures, Groups(frame, 1), paths, judged(*script), told).stretches
     window = kept.cause == LIMITS.index("receiver_window")
     spans = zip(milliseconds(kept.start_ns[window]), milliseconds(kept.stop_ns[window]), strict=True)
@@ -230,5 +238,5 @@ def test_what_a_reset_flushed_was_in_the_link_until_then(resets_ms: tuple[float,
     segments = table(script)
     near, far = np.array([[0, NOWHERE]]), np.array([[NOWHERE, 0]])
     paths = Paths(near, far, np.full(4, -1, np.int32), np.full(4, -1, np.int8))
-    left = deliveries(segments, paths, logged).left_ns[1]
+    left = deliveries(segments, paths, [logged]).left_ns[1]
     assert (left if left < 0 else (left - START) // MS) == left_ms

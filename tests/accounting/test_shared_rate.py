@@ -5,23 +5,30 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from limiting import measured, milliseconds
+from sending import Segment, ack, blocks, data, judged, table
 
+from multitracer.accounting.limits import Told, find_limits
 from multitracer.accounting.shared_rate import shared_rates
+from multitracer.model.limits import Limits
+from multitracer.model.paths import Paths
+from multitracer.tcp.connection_rows import Groups
 from multitracer.vantage.paths import path_numbers
 
 OCTETS, RATE_BPS = 1000, 64_000
 
 
-def sample(end: int, rate_bps: float, deliveries: int) -> list[int]:
-    """So many deliveries of an end at a rate."""
+def sample(end: int, rate_bps: float, deliveries: int, came_s: float | None = None) -> list[int]:
+    """So many deliveries of an end at a rate, the last at a time; ends take turns if that is not given."""
     octets = OCTETS * deliveries
-    return [end, octets, round(8e9 * octets / rate_bps), deliveries]
+    came = 1000.0 * end if came_s is None else came_s
+    return [end, octets, round(8e9 * octets / rate_bps), deliveries, round(came * 1e9)]
 
 
 def shared(*samples: list[int], unsure: tuple[int, ...] = (0, 2, 4), several: tuple[int, ...] = ()) -> list[float]:
     """The rates of the paths of some ends; those below 100 share one."""
     found = shared_rates(
-        np.array(samples, dtype=np.int64).reshape(-1, 4), np.array(unsure), np.array(several, dtype=np.int64),
+        np.array(samples, dtype=np.int64).reshape(-1, 5), np.array(unsure), np.array(several, dtype=np.int64),
         lambda ends: ends // 100,
     )  # fmt: skip
     return [pytest.approx(one, rel=0.01) for one in found.tolist()]
@@ -29,15 +36,23 @@ def shared(*samples: list[int], unsure: tuple[int, ...] = (0, 2, 4), several: tu
 
 def test_deliveries_of_several_connections_show_together_what_none_shows_alone() -> None:
     """Thirty of them, of which the rest came slower: behind what another host sent."""
-    slow = [sample(end, RATE_BPS / 3, 5) for end in (0, 2, 4)]
+    slow = [sample(end, RATE_BPS / 3, 5, 1000 * end + 100) for end in (0, 2, 4)]
     assert shared(*(sample(end, RATE_BPS, 10) for end in (0, 2, 4)), *slow) == [RATE_BPS] * 3
 
 
 def test_a_few_deliveries_show_a_rate_if_all_agree() -> None:
-    """Ten of them; nine do not, nor ten of eleven."""
+    """Ten of them, of two ends; nine do not, nor ten of eleven, nor those of one end, averaged."""
     assert shared(sample(0, RATE_BPS, 5), sample(2, RATE_BPS * 1.02, 5)) == [RATE_BPS * 1.01] * 3
     assert shared(sample(0, RATE_BPS, 5), sample(2, RATE_BPS, 4)) == [0] * 3
     assert shared(sample(0, RATE_BPS, 5), sample(2, RATE_BPS, 5), sample(4, RATE_BPS / 2, 1)) == [0] * 3
+    assert shared(sample(0, RATE_BPS, 10)) == [0] * 3
+
+
+def test_connections_that_take_turns_packet_by_packet_show_no_rate() -> None:
+    """Each has a share of it; what one of them has alone afterwards counts."""
+    parallel = [sample(end, RATE_BPS / 2, 15, 10 + end) for end in (0, 2)]
+    assert shared(*parallel) == [0] * 3
+    assert shared(*parallel, sample(0, RATE_BPS, 30, 100)) == [RATE_BPS] * 3
 
 
 def test_a_rate_is_that_of_its_own_path_alone() -> None:
@@ -53,9 +68,51 @@ def test_a_path_is_from_one_host_to_another() -> None:
         {
             "client": ["10.0.0.1:1024", "10.0.0.1:1025", "10.0.0.2:1024", "10.0.0.3:1024"],
             "server": ["10.0.0.2:80", "10.0.0.2:443", "10.0.0.1:80", "10.0.0.2:80"],
+            "flow": [0, 0, 0, 0],
         }
     )
-    number = path_numbers(connections, np.arange(8)).tolist()
+    number = path_numbers(connections, pd.DataFrame({"tunnel": [""]}), np.arange(8)).tolist()
     assert number[0] == number[2] == number[5]
     assert number[1] == number[3] == number[4]
     assert len(set(number)) == 4
+
+
+def test_hosts_with_one_address_in_two_tunnels_are_two() -> None:
+    """As two subscribers of a mobile network may be."""
+    ends = {"client": ["10.0.0.1:1024"] * 2, "server": ["10.0.0.2:80"] * 2, "flow": [0, 1]}
+    number = path_numbers(pd.DataFrame(ends), pd.DataFrame({"tunnel": ["TEID 1", "TEID 3"]}), np.array([0, 2]))
+    assert number[0] != number[1]
+
+
+def flight(begin: float, spacing: float, count: int = 6) -> tuple[Segment, ...]:
+    """Segments sent at once, acknowledged from 100 ms later on, one after the other so many ms apart."""
+    sent = [data(begin, 1 + 960 * n, 961 + 960 * n) for n in range(count)]
+    return (*sent, *(ack(begin + 100 + spacing * n, 961 + 960 * n) for n in range(count)))
+
+
+def limits_of(*connections: tuple[Segment, ...], told_bps: float | None = None) -> Limits:
+    """What limited the clients of some connections between the same hosts, captured beside them."""
+    frames = [table(script).assign(connection=np.int32(number)) for number, script in enumerate(connections)]
+    frame, count = pd.concat(frames, ignore_index=True), len(frames)
+    near, far = np.tile([0, -1], (count, 1)), np.tile([-1, 0], (count, 1))
+    paths = Paths(near, far, np.full(len(frame), -1, np.int32), np.full(len(frame), -1, np.int8))
+    measures = pd.concat([measured(one).assign(connection=at) for at, one in enumerate(frames)], ignore_index=True)
+    told = Told(told_bps, path_of=lambda ends: ends % 2)
+    return find_limits(frame, blocks(()), measures, Groups(frame, count), paths, judged(), told)
+
+
+def test_what_is_not_known_of_one_connection_is_known_by_others() -> None:
+    """Four flights of six segments, each 10 ms behind the one before: the bottleneck had them for 60 ms."""
+    flights = [flight(1000 * number, 10) for number in range(4)]
+    assert "path_rate" not in milliseconds(limits_of(flights[0]))
+    assert milliseconds(limits_of(*flights))["path_rate"] == pytest.approx(60, rel=0.05)
+
+
+def test_no_rate_is_taken_from_others_that_an_ends_own_deliveries_contradict() -> None:
+    """They came slower, or sooner than one segment takes at that rate; and one that is told is used instead."""
+    others = [flight(1000 * number, 10) for number in range(1, 9)]
+    slower, sooner = flight(0, 15), (data(0, 1, 961), ack(5, 961), data(500, 961, 1921), ack(600, 1921))
+    assert milliseconds(limits_of(slower, *others)) == milliseconds(limits_of(slower))
+    assert milliseconds(limits_of(sooner, *others)) == milliseconds(limits_of(sooner))
+    told = limits_of(flight(0, 10), *others, told_bps=1e6)
+    assert milliseconds(told) == milliseconds(limits_of(flight(0, 10), told_bps=1e6))

@@ -20,7 +20,8 @@ MS = 1_000_000
 def copy(sent: int, seq: int = 1, sending: int = 0, **times: int) -> Any:
     """A packet that was sent then, for the first time or again, and what became of it."""
     fates = dict.fromkeys(("given_ns", "delivered_ns", "lost_ns", "left_ns"), None) | times
-    return SimpleNamespace(sent_ns=sent, packet=SimpleNamespace(seq=seq, sending=sending), refused=False, **fates)
+    packet = SimpleNamespace(seq=seq, sending=sending, octets=90)
+    return SimpleNamespace(sent_ns=sent, packet=packet, refused=False, **fates)
 
 
 def acknowledged(time: int, una: int) -> Any:
@@ -52,12 +53,12 @@ def test_a_link_that_repairs_has_at_the_end_what_it_did_not_deliver(protocol: st
 
 
 def test_the_bottleneck_is_not_busy_with_the_frames_of_other_transfers() -> None:
-    """Four packets of 90 octets, the second and the last another one's, and the third lost."""
-    others = (copy(1, given_ns=1, delivered_ns=190), copy(3, given_ns=3, delivered_ns=370))
-    found = transfer("raw", copy(0, given_ns=0, delivered_ns=100), copy(2, given_ns=2), others=others)
+    """Four packets of 90 octets, the second and the last another one's, and the third, which waited, lost."""
+    others = (copy(1, given_ns=1, delivered_ns=190), copy(120, given_ns=120, delivered_ns=370))
+    found = transfer("raw", copy(0, given_ns=0, delivered_ns=100), copy(2, given_ns=110), others=others)
     found.run.link = table(4, notes.ROW)
     found.run.link["event"], found.run.link["octets"], found.run.link["time_ns"] = notes.SENT, 90, [0, 90, 180, 270]
-    assert limits_truth.joined(limits_truth._on_the_link(found)) == [(0, 90), (180, 270)]
+    assert limits_truth.joined(limits_truth._on_the_link(found)) == [(0, 90), (110, 270)]
 
 
 def test_what_the_other_side_took_for_something_else_is_not_on_the_link_for_ever() -> None:
