@@ -141,7 +141,7 @@ def agreement(samples: Any, count: int, rate_bps: float) -> tuple[int, int]:
         total += samples[at, 3]
         if samples[at, 2] > 0 and abs(8e9 * samples[at, 1] / samples[at, 2] - rate_bps) <= AGREE * rate_bps:
             agree += samples[at, 3]
-    return agree, total
+    return int(agree), int(total)
 
 
 @kernel

@@ -60,7 +60,7 @@ class Limits:
     rate_bps: Floats
     """The rate of the path of each end, in bit/s; 0 unknown, NaN where `shares` is."""
     rate_from: npt.NDArray[np.int8]
-    """Where that rate is from, an index of RATE_FROM; 0 where too little agrees on it to report it."""
+    """Where that rate is from, an index of RATE_FROM; 0 where too little of the end's own agrees on it to report it."""
     start_ns: npt.NDArray[np.int64]
     """When each end sent its first data octet; -1 for none."""
     end_ns: npt.NDArray[np.int64]
