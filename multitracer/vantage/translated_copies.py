@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Ints: TypeAlias = npt.NDArray[np.int64]
+Sources: TypeAlias = npt.NDArray[np.int32]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Words: TypeAlias = npt.NDArray[np.uint64]
 
@@ -74,7 +75,7 @@ def find_translated(
     """Find the connections that one place saw under two pairs of addresses, besides those `known`."""
     if len(flows) < 2 or not len(packets):
         return []
-    source = packets["input"].to_numpy().astype(np.int32)  # of millions of rows, hence narrow and changed in place
+    source: Sources = packets["input"].to_numpy().astype(np.int32)  # narrow, and changed in place: of millions of rows
     source <<= 16
     source |= place
     free = np.ones(len(packets), dtype=np.bool_)
@@ -89,13 +90,13 @@ def find_translated(
     return list(_rewritten(packets, source, found, free))
 
 
-def _content(packets: pd.DataFrame, source: Ints, rows: Ints) -> Words:
+def _content(packets: pd.DataFrame, source: Sources, rows: Ints) -> Words:
     """Hashes of what translation leaves alone, and of where it was seen."""
     some = packets[[*_UNCHANGED, "flags"]].take(rows)
     return mix(mix(fingerprint(some, _UNCHANGED), some["flags"].to_numpy() & 0xFF), source[rows])
 
 
-def _rows_of_candidates(packets: pd.DataFrame, source: Ints, free: Bools, flows: int) -> Ints:
+def _rows_of_candidates(packets: pd.DataFrame, source: Sources, free: Bools, flows: int) -> Ints:
     """All rows of flows of which a head, at any place, has packets that another's head has too."""
     flow = packets["flow"].to_numpy()
     chosen = _heads(flow, flows, source)
@@ -111,7 +112,7 @@ def _rows_of_candidates(packets: pd.DataFrame, source: Ints, free: Bools, flows:
     return np.flatnonzero(wanted[flow] & free)
 
 
-def _heads(flow: Any, flows: int, source: Ints) -> Bools:
+def _heads(flow: Any, flows: int, source: Sources) -> Bools:
     """Which rows are among the first of their flow at their place."""
     met = np.zeros(int(source.max(initial=0)) + 1, dtype=np.bool_)
     met[source] = True
@@ -122,7 +123,7 @@ def _heads(flow: Any, flows: int, source: Ints) -> Bools:
     return first
 
 
-def _equal_packets(packets: pd.DataFrame, source: Ints, rows: Ints) -> _Pairs:
+def _equal_packets(packets: pd.DataFrame, source: Sources, rows: Ints) -> _Pairs:
     flow = packets["flow"].to_numpy()[rows].astype(np.int64)
     one, other = _alike(_content(packets, source, rows), flow)
     return _Pairs(rows[one], rows[other])
@@ -164,7 +165,7 @@ class _Seen(NamedTuple):
     counts: Ints
 
     @classmethod
-    def at(cls, flow: Any, source: Ints) -> _Seen:
+    def at(cls, flow: Any, source: Sources) -> _Seen:
         """Counted from the flow and the place of each packet."""
         return cls(*np.unique(flow.astype(np.int64) << 32 | source, return_counts=True))
 
@@ -176,7 +177,7 @@ class _Seen(NamedTuple):
 class _Judged:
     """What the packets that two flows have in common say of them; sums per pair of flows."""
 
-    def __init__(self, packets: pd.DataFrame, flows: pd.DataFrame, pairs: _Pairs, source: Ints, seen: _Seen) -> None:
+    def __init__(self, packets: pd.DataFrame, flows: pd.DataFrame, pairs: _Pairs, source: Sources, seen: _Seen) -> None:
         flow = packets["flow"].to_numpy()
         self.packets, self.flows, self.pairs = packets, flows, pairs
         self.ends, self.which = np.unique(
@@ -313,7 +314,7 @@ def _depths(nears: dict[int, set[int]]) -> dict[int, int]:
     return depth
 
 
-def _rewritten(packets: pd.DataFrame, source: Ints, found: list[_Found], free: Bools) -> Iterator[Rewritten]:
+def _rewritten(packets: pd.DataFrame, source: Sources, found: list[_Found], free: Bools) -> Iterator[Rewritten]:
     """The packets of every far flow as those of the near flow that has them, or those last before them."""
     flow, direction = packets["flow"].to_numpy(), packets["direction"].to_numpy()
     by_far: dict[int, list[_Found]] = {}

@@ -17,6 +17,7 @@ from multitracer.replay.arq import notes
 from multitracer.replay.record.known_run import BY_TIMER, FAST, PROBE, RECOVERY, TIMEOUT, Copy, KnownRun, State
 from multitracer.replay.record.spans import Spans, charged, joined, length
 from multitracer.replay.record.transfer import Transfer
+from multitracer.replay.simulate.frames_sent import air_times
 
 AT_ONCE_NS = 3_000_000
 """What is sent within this time of an acknowledgement was set off by it."""
@@ -112,33 +113,22 @@ def _lost_on_air(transfer: Transfer) -> Iterator[tuple[int, int]]:
     frames as its octets fill.
     """
     run, side = transfer.run, transfer.end
-    delay = run.setting.radio[side].delay_ns - run.setting.radio[side].slot_ns
-    frames, own = air_times(run, side), set(map(id, transfer.copies))
-    begins = [begin for begin, _, _ in frames]
+    direction, own = run.setting.radio[side], set(map(id, transfer.copies))
+    sent = run.link[(run.link["event"] == notes.SENT) & (run.link["side"] == side) & (run.link["what"] == 0)]
+    begins, ends = (times.tolist() for times in air_times(sent["time_ns"], sent["octets"], direction))
+    octets = sent["octets"].tolist()
     place = 0
     for (end, _), copy in sorted(run.given.items(), key=itemgetter(0)):
         if end != side or copy.refused or copy.given_ns is None:
             continue
         if copy.delivered_ns is not None:
-            place = max(place, bisect_left(begins, copy.delivered_ns - delay))
+            place = max(place, bisect_left(begins, copy.delivered_ns - direction.delay_ns + direction.slot_ns))
             continue
         place, left, ended = max(place, bisect_left(begins, copy.given_ns)), copy.packet.octets, copy.given_ns
-        while left > 0 and place < len(frames):
-            _, ended, octets = frames[place]
-            left, place = left - octets, place + 1
+        while left > 0 and place < len(ends):
+            ended, left, place = ends[place], left - octets[place], place + 1
         if id(copy) in own:
             yield copy.given_ns, ended
-
-
-def air_times(run: KnownRun, side: int) -> list[tuple[int, int, int]]:
-    """When each of a side's own frames was on the air, from and to, and its octets."""
-    direction = run.setting.radio[side]
-    rows = run.link
-    own = rows[(rows["event"] == notes.SENT) & (rows["side"] == side) & (rows["what"] == 0)]
-    return [
-        (begin, begin + (direction.slot_ns or -(-octets * 8_000_000_000 // direction.rate_bps)), octets)
-        for begin, octets in sorted(zip(own["time_ns"].tolist(), own["octets"].tolist(), strict=True))
-    ]
 
 
 def stalls(transfer: Transfer) -> Spans:

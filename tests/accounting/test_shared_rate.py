@@ -1,4 +1,4 @@
-"""The rate of a path by all connections between its hosts: samples of (end, octets, ns, deliveries)."""
+"""The rate of a path by all connections between its hosts; samples are (end, octets, ns, deliveries, time in ns)."""
 
 from __future__ import annotations
 
