@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.compute.kernels import kernel
-from multitracer.model.schema import ACK
+from multitracer.model.schema import ACK, MARKS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _NONE = -1
+_CAPTURED_TWICE = MARKS["captured_twice"]
 
 
 def lost_records(segments: pd.DataFrame, connections: int, points: int) -> list[int]:
     """Per point, how many stretches of octets its capture lacks though they were acknowledged."""
-    names = ("connection", "point", "sender", "seq", "payload_bytes", "ack", "flags")
+    names = ("connection", "point", "sender", "seq", "payload_bytes", "ack", "flags", "marks")
     columns = [segments[name].to_numpy() for name in names]
     top = np.full(2 * connections * points, _NONE, dtype=np.int64)
     acknowledged = np.full(2 * connections, _NONE, dtype=np.int64)
@@ -40,16 +41,16 @@ def _in_order(spans: Any) -> Any:
 
 @kernel
 def find_gaps(
-    connection: Any, point: Any, sender: Any, seq: Any, length: Any, ack: Any, flags: Any, points: int, top: Any,
-    acknowledged: Any, gaps: Any, later: Any, counts: Any,
+    connection: Any, point: Any, sender: Any, seq: Any, length: Any, ack: Any, flags: Any, marks: Any, points: int,
+    top: Any, acknowledged: Any, gaps: Any, later: Any, counts: Any,
 ) -> None:  # fmt: skip
     """Find what each stream at each point skipped, and what it sent below that later, both as (stream, from, to).
 
-    `top` is the number after the highest octet of each stream at each point, `acknowledged` that which the other end
+    A packet that its point captured twice counts once: its copies would be half of what came later. `top` is the number after the highest octet of each stream at each point, `acknowledged` that which the other end
     has acknowledged, in any capture.
     """
     for row in range(len(connection)):
-        if connection[row] < 0:
+        if connection[row] < 0 or marks[row] & _CAPTURED_TWICE:
             continue
         end_of_path = 2 * np.int64(connection[row]) + np.int64(sender[row])
         if flags[row] & ACK:

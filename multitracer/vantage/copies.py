@@ -324,31 +324,65 @@ def peer_was_silent(fields: PacketFields, row: int, before: int, senders: Sender
     return bool(heard and senders.row[peer] < before)
 
 
+class _Compared(NamedTuple):
+    """Of each pair of equal packets, one element a pair: how the second differs, and whether it is proven to be a copy.
+
+    `delay` (ns, LONGEST_NS + 1 for all that is longer) is how much later it was captured, `ttl_fall` is 1 where its TTL
+    is less, -1 where it is greater, `carries` tells whether they have data, SYN or FIN: what a receiver acknowledges,
+    and an acknowledgement only repeats.
+    """
+
+    delay: Any
+    ttl_fall: Any
+    carries: Any
+    proven: Any
+
+    def of(self, rows: Bools) -> _Compared:
+        """Those in the mask `rows`; all of them are not copied."""
+        return self if rows.all() else _Compared(*(part[rows] for part in self))
+
+
 def _settled(pairs: _Pairs, fields: PacketFields, packets: int, limits: DelayLimits) -> tuple[Ints, int]:
     """The rows of copies, and how many packets with data may be copies or not; `packets` were captured there."""
     if not (pairs.verdict == OPEN).any():
         return pairs.after[pairs.verdict == PROVEN], 0
-    rows = np.flatnonzero(pairs.verdict != REPEATED)
-    after, before, proven = pairs.after[rows], pairs.before[rows], pairs.verdict[rows] == PROVEN
-    routers = np.sign(fields.ttl[before].astype(np.int16) - fields.ttl[after])
-    delay, carries = np.abs(fields.time_ns[after] - fields.time_ns[before]), _carries(fields, after)
-    copied = proven.copy()
-    for kind in (0, 1):  # no router gives back what it took: a greater TTL is not a copy's
-        mine = routers == kind
-        known = delay[mine & proven]
+    once = pairs.verdict != REPEATED
+    after, equal = pairs.after if once.all() else pairs.after[once], _compared(pairs, fields).of(once)
+    copied, share = equal.proven.copy(), equal.proven.sum() / max(1, packets - len(after))
+    for fall in (0, 1):  # no router gives back what it took: a greater TTL is not a copy's
+        mine = equal.ttl_fall == fall
+        alike = equal.of(mine)
+        known = alike.delay[alike.proven]
         if len(known) >= limits.known:
-            share = proven.sum() / max(1, packets - len(rows))
-            as_known = _as_known(delay[mine], known, LONGEST_NS if kind else limits.steady_ns)
-            copied[mine] |= as_known & (carries[mine] | (share >= limits.most_share))
-        copied[mine] |= _copied_throughout(delay[mine], carries[mine], packets, limits)
-    left = ~copied & carries & (delay <= limits.steady_ns)
+            as_known = _as_known(alike.delay, known, LONGEST_NS if fall else limits.steady_ns)
+            copied[mine] |= as_known & (alike.carries | (share >= limits.most_share))
+        if not copied[mine].all():
+            copied[mine] |= _copied_throughout(alike, packets, limits)
+    left = ~copied & equal.carries & (equal.delay <= limits.steady_ns)
     return after[copied], int(left.sum())
 
 
-def _carries(fields: PacketFields, rows: Any) -> Bools:
-    """Whether packets have data, SYN or FIN: what a receiver acknowledges, and an acknowledgement only repeats."""
-    result: Bools = (fields.payload_bytes[rows] > 0) | ((fields.flags[rows] & (SYN | FIN)) > 0)
-    return result
+def _compared(pairs: _Pairs, fields: PacketFields) -> _Compared:
+    """How the packets of each pair differ."""
+    count = len(pairs.after)
+    delay, ttl_fall = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int8)
+    carries = np.empty(count, dtype=np.bool_)
+
+    def compare(part: slice) -> None:
+        compare_pairs(fields, pairs.after[part], pairs.before[part], delay[part], ttl_fall[part], carries[part])
+
+    concurrently(compare, shares(count))
+    return _Compared(delay, ttl_fall, carries, pairs.verdict == PROVEN)
+
+
+@kernel
+def compare_pairs(fields: PacketFields, after: Any, before: Any, delay: Any, ttl_fall: Any, carries: Any) -> None:
+    """Fill `delay`, `ttl_fall` and `carries` as `_Compared` has them, in one pass over the packets' columns."""
+    for pair in range(len(after)):
+        row, earlier = after[pair], before[pair]
+        delay[pair] = min(abs(fields.time_ns[row] - fields.time_ns[earlier]), LONGEST_NS + 1)
+        ttl_fall[pair] = np.int8(fields.ttl[earlier] > fields.ttl[row]) - np.int8(fields.ttl[earlier] < fields.ttl[row])
+        carries[pair] = fields.payload_bytes[row] > 0 or (fields.flags[row] & (SYN | FIN)) != 0
 
 
 _SAMPLE = 10_000
@@ -356,7 +390,7 @@ _SAMPLE = 10_000
 
 def _as_known(delay: Ints, known: Ints, most_ns: int) -> Bools:
     """Which delays are like those of proven copies: up to `most_ns` no longer, beyond it no shorter either."""
-    known = known[:: max(1, len(known) // _SAMPLE)]
+    known = _sample(known)
     low, high = np.quantile(known, [0.05, 0.95])
     spread = high - low + 1_000
     result: Bools = (delay <= min(_usual(known), most_ns)) | (
@@ -366,11 +400,17 @@ def _as_known(delay: Ints, known: Ints, most_ns: int) -> Bools:
 
 
 def _usual(delay: Ints) -> int:
-    return int(2 * np.quantile(delay, 0.95)) + 1_000
+    return int(2 * np.quantile(_sample(delay), 0.95)) + 1_000
 
 
-def _copied_throughout(delay: Ints, carries: Bools, packets: int, limits: DelayLimits) -> Bools:
+def _sample(delay: Ints) -> Ints:
+    """Some of the delays, spread over all: quantiles of millions differ little from theirs."""
+    return delay[:: max(1, len(delay) // _SAMPLE)]
+
+
+def _copied_throughout(equal: _Compared, packets: int, limits: DelayLimits) -> Bools:
     """Which packets are copies in a capture that copied data and all else, and at once."""
+    delay, carries = equal.delay, equal.carries
     steady = delay <= limits.steady_ns
     with_data = int((steady & carries).sum())
     enough = steady.sum() >= max(2, limits.least_share * packets)
