@@ -58,7 +58,7 @@ from multitracer.accounting.sending_events import (
 from multitracer.accounting.shared_rate import SAMPLE_FIELDS, note_samples, shared_rates
 from multitracer.compute.kernels import kernel
 from multitracer.compute.threads import concurrently, halves
-from multitracer.model.limits import LIMITS, RATE_FROM, Ints, Limits, RateChanges, Stretches
+from multitracer.model.limits import LIMITS, RATE_FROM, Floats, Ints, Limits, RateChanges, Stretches
 from multitracer.model.paths import NOWHERE, Paths
 from multitracer.tcp.connection_rows import Groups
 
@@ -95,6 +95,8 @@ class Told(NamedTuple):
     """The logs of a link on it, one for each direction."""
     path_of: Callable[[Ints], Ints] | None = None
     """Numbers of the paths of ends, 2 * connection + sender: the same for those that share one."""
+    path_bps: Floats | None = None
+    """Of a part of a trace: the rates of the ends' paths, in bit/s, that the whole shows; 0 unknown."""
 
 
 class Known(NamedTuple):
@@ -103,7 +105,7 @@ class Known(NamedTuple):
     told_bps: float
     """By the user."""
     shared_bps: Any
-    """By all connections of the path; an element for each direction."""
+    """By all connections of the path, or by more of the trace; an element for each direction."""
 
 
 class Results(NamedTuple):
@@ -148,7 +150,7 @@ def find_limits(
     `segments` may have the column `cwnd_bytes` of `with_windows`. `sacks` has columns segment, left, right (relative)
     and dsack; `measures` are those of each point and end, `resent` is the retransmissions table. Stretches longer
     than `stretch_rtts` least round trips are kept. Where deliveries of one end are too few to show its path's rate, and
-    it is not told, those of others on that path are taken, too.
+    it is not told, those of others on that path are taken, too, and for a part of a trace those of the whole.
     """
     found = _nothing_found(2 * len(paths.sender_point))
     told = told or Told()
@@ -158,12 +160,14 @@ def find_limits(
 
     look_at = partial(_look_at, groups, capture, blocks, told.rate_bps or 0.0, found)
     kept, changes, samples = look_at(directions, np.zeros(len(directions.end)))
-    if told.path_of is not None and not told.rate_bps:
-        kept = _look_again(look_at, directions, found, kept, changes[:, 0], samples, told.path_of)
+    if not told.rate_bps:
+        unsure = np.flatnonzero(found.unsure[directions.end])
+        rates = _rates_by_others(directions.end[unsure], told, changes[:, 0], samples)
+        kept = _look_again(look_at, Directions(*(column[unsure] for column in directions)), rates, kept)
     stretches = Stretches(*np.ascontiguousarray(kept[np.argsort(kept[:, 0], kind="stable")].T))
     return Limits(
         found.shares, found.rates, found.rate_from, found.times[:, 0], found.times[:, 1], stretches, found.by_arrivals,
-        RateChanges(changes[:, 0], changes[:, 1], 8e9 * changes[:, 2] / changes[:, 3]),
+        RateChanges(changes[:, 0], changes[:, 1], 8e9 * changes[:, 2] / changes[:, 3]), ~found.unsure,
     )  # fmt: skip
 
 
@@ -187,19 +191,26 @@ def _look_at(
     return [np.concatenate(parts) for parts in zip(*lists, strict=True)]
 
 
-def _look_again(
-    look_at: Callable[..., list[Any]], directions: Directions, found: Results, kept: Any, several: Ints, samples: Ints,
-    path_of: Callable[[Ints], Ints],
-) -> Any:  # fmt: skip
-    """Look anew at the directions whose paths' rates their own deliveries do not show, but those of others do.
+def _rates_by_others(unsure: Ints, told: Told, several: Ints, samples: Ints) -> Floats:
+    """The rate (bit/s) of the path of each end in `unsure` that more than its own deliveries show; 0 where they do not.
+
+    `several` are the ends whose path had several rates, `samples` what all ends show of theirs.
+    """
+    if told.path_bps is not None:
+        return told.path_bps[unsure]
+    if told.path_of is not None:
+        return shared_rates(samples, unsure, several, told.path_of)
+    return np.zeros(len(unsure))
+
+
+def _look_again(look_at: Callable[..., list[Any]], unsure: Directions, rates: Floats, kept: Any) -> Any:
+    """Look anew at the directions of which more than their own deliveries show the path's rate (0: not).
 
     Returns the stretches of all directions; `kept` are those before.
     """
-    unsure = np.flatnonzero(found.unsure[directions.end])
-    rates = shared_rates(samples, directions.end[unsure], several, path_of)
     if not rates.any():
         return kept
-    again = Directions(*(column[unsure[rates > 0]] for column in directions))
+    again = Directions(*(column[rates > 0] for column in unsure))
     anew = look_at(again, rates[rates > 0])[0]
     return np.concatenate([kept[~np.isin(kept[:, 0], again.end)], anew])
 

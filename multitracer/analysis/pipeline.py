@@ -131,7 +131,7 @@ def cut(whole: Joined, options: AnalyzeOptions, origin_ns: int, progress: Progre
     logs = cut_logs(whole.logs, window)
     layer, accounts = join_layers(captures, streams, logs), cut_accounts(whole.accounts, window)
     streams = told_by_link(streams, layer)
-    limits = limits_of(captures, streams, logs, layer, options)
+    limits = limits_of(captures, streams, logs, layer, options, whole.limits)
     return Joined(captures, streams, logs, layer, _of_sessions(accounts), limits)
 
 
@@ -184,8 +184,14 @@ def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> 
     )  # fmt: skip
 
 
-def limits_of(captures: Captures, streams: Streams, logs: Logs, layer: LinkLayer, options: AnalyzeOptions) -> Limits:
-    """What limited each direction, from the captures, the senders' windows and the log of the link."""
+def limits_of(
+    captures: Captures, streams: Streams, logs: Logs, layer: LinkLayer, options: AnalyzeOptions,
+    whole: Limits | None = None,
+) -> Limits:  # fmt: skip
+    """What limited each direction, from the captures, the senders' windows and the log of the link.
+
+    `whole` is that of the whole trace if this is a part of it: the part alone may not show the rates of paths.
+    """
     logs_of_link = []
     if layer.accounted >= 0 and layer.segment_frames is not None and layer.log is not None:
         reverse = int(layer.log.links["reverse"].iloc[layer.accounted])
@@ -196,7 +202,8 @@ def limits_of(captures: Captures, streams: Streams, logs: Logs, layer: LinkLayer
     return find_limits(
         with_windows(streams.segments, logs.tcp_state, streams.groups, streams.paths), captures.sack,
         streams.measures, streams.groups, streams.paths, streams.retransmissions,
-        Told(options.link_rate_bps, logs_of_link, path_of), options.thresholds.limited_rtts,
+        Told(options.link_rate_bps, logs_of_link, path_of, whole.shown_bps() if whole else None),
+        options.thresholds.limited_rtts,
     )  # fmt: skip
 
 

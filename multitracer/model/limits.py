@@ -71,3 +71,11 @@ class Limits:
     for it.
     """
     changes: RateChanges
+    sure: npt.NDArray[np.bool_]
+    """Whether deliveries of each end, or others of its path, show its rate, or the user told it."""
+
+    def shown_bps(self) -> Floats:
+        """The rate of the path of each end that had one throughout, in bit/s; 0 where nothing shows it."""
+        shown = np.where(self.sure, np.nan_to_num(self.rate_bps), 0.0)
+        shown[self.changes.end] = 0.0
+        return shown

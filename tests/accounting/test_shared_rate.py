@@ -10,7 +10,7 @@ from sending import Segment, ack, blocks, data, judged, table
 
 from multitracer.accounting.limits import Told, find_limits
 from multitracer.accounting.shared_rate import shared_rates
-from multitracer.model.limits import Limits
+from multitracer.model.limits import Floats, Limits
 from multitracer.model.paths import Paths
 from multitracer.tcp.connection_rows import Groups
 from multitracer.vantage.paths import path_numbers
@@ -90,14 +90,16 @@ def flight(begin: float, spacing: float, count: int = 6) -> tuple[Segment, ...]:
     return (*sent, *(ack(begin + 100 + spacing * n, 961 + 960 * n) for n in range(count)))
 
 
-def limits_of(*connections: tuple[Segment, ...], told_bps: float | None = None) -> Limits:
+def limits_of(
+    *connections: tuple[Segment, ...], told_bps: float | None = None, path_bps: Floats | None = None
+) -> Limits:
     """What limited the clients of some connections between the same hosts, captured beside them."""
     frames = [table(script).assign(connection=np.int32(number)) for number, script in enumerate(connections)]
     frame, count = pd.concat(frames, ignore_index=True), len(frames)
     near, far = np.tile([0, -1], (count, 1)), np.tile([-1, 0], (count, 1))
     paths = Paths(near, far, np.full(len(frame), -1, np.int32), np.full(len(frame), -1, np.int8))
     measures = pd.concat([measured(one).assign(connection=at) for at, one in enumerate(frames)], ignore_index=True)
-    told = Told(told_bps, path_of=lambda ends: ends % 2)
+    told = Told(told_bps, path_of=lambda ends: ends % 2, path_bps=path_bps)
     return find_limits(frame, blocks(()), measures, Groups(frame, count), paths, judged(), told)
 
 
@@ -106,6 +108,22 @@ def test_what_is_not_known_of_one_connection_is_known_by_others() -> None:
     flights = [flight(1000 * number, 10) for number in range(4)]
     assert "path_rate" not in milliseconds(limits_of(flights[0]))
     assert milliseconds(limits_of(*flights))["path_rate"] == pytest.approx(60, rel=0.05)
+
+
+def test_a_part_of_a_trace_has_the_rates_that_the_whole_shows() -> None:
+    """One of four flights alone shows none: it is looked at with the rate that all of them show together."""
+    flights = [flight(1000 * number, 10) for number in range(4)]
+    whole = limits_of(*flights)
+    part = limits_of(flights[0], path_bps=whole.shown_bps())
+    assert part.shares[0].tolist() == whole.shares[0].tolist()
+    assert part.rate_bps[0] == whole.rate_bps[0]
+
+
+def test_a_rate_that_nothing_shows_is_none_of_the_whole() -> None:
+    """What few deliveries of one end may mean is no rate for a part of it."""
+    alone = limits_of(flight(0, 10))
+    assert alone.rate_bps[0] > 0
+    assert alone.shown_bps().tolist() == [0, 0]
 
 
 def test_no_rate_is_taken_from_others_that_an_ends_own_deliveries_contradict() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from simulations import scenario
 
-from multitracer import Analysis, analyze
+from multitracer import Analysis, AnalyzeOptions, analyze
 from multitracer.compute import kernels
 from multitracer.model.vocabulary import UNEXPLAINED
 from multitracer.parsers import pcap
@@ -134,11 +134,11 @@ def shift(path: Path, offset_ns: int, drift_ppm: float) -> None:
     pcap.write(path, packets, RAW_IP)
 
 
-def analysed(directory: Path) -> Analysis:
-    """The analysis of what instruments wrote, without the truth."""
+def analysed(directory: Path, **options: Any) -> Analysis:
+    """The analysis of what instruments wrote, without the truth; `options` are those of AnalyzeOptions."""
     inputs = directory.with_name(directory.name + "-inputs")
     shutil.copytree(directory, inputs, ignore=shutil.ignore_patterns(TRUTH, ".multitracer"), dirs_exist_ok=True)
-    return analyze(sorted(map(str, inputs.iterdir())))
+    return analyze(sorted(map(str, inputs.iterdir())), AnalyzeOptions(**options))
 
 
 @dataclass

@@ -113,7 +113,7 @@ def limits(*stretches: tuple[str, float, float], by_arrivals: bool = True) -> Li
     return Limits(
         np.full((2, len(LIMITS)), np.nan), np.full(2, np.nan), np.zeros(2, dtype=np.int8), np.full(2, -1),
         np.full(2, -1), Stretches(*(np.array(column, dtype=np.int64) for column in columns)),
-        np.array([by_arrivals, False]), RateChanges(*(np.empty(0) for _ in range(3))),
+        np.array([by_arrivals, False]), RateChanges(*(np.empty(0) for _ in range(3))), np.zeros(2, dtype=np.bool_),
     )  # fmt: skip
 
 

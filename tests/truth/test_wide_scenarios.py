@@ -57,6 +57,18 @@ def test_the_connections_between_two_hosts_show_their_paths_rate_together(number
     assert max(map(abs, found(number, tmp_path / "case").limits.values())) < POINTS
 
 
+def test_a_connection_alone_is_limited_as_it_is_beside_the_others(tmp_path: Path) -> None:
+    """Its path has the rate that all of them show."""
+    record(wide_case(SHARED[0], tmp_path), tmp_path / "run")
+    whole = analysed(tmp_path / "run").summary()["connections"]
+    for number in (2, 17):  # alone, neither shows any
+        part = analysed(tmp_path / "run", connections=(number,)).summary()["connections"]
+        alone = next(one for one in part if one["id"] == number)
+        limits = [one["directions"]["client"]["limits"] for one in (whole[number], alone)]
+        assert limits[1] == pytest.approx(limits[0])
+        assert limits[0]["path_rate"] > 0.4
+
+
 @pytest.mark.parametrize("number", LOGGED + ONE_ENDED)
 def test_a_links_log_tells_where_its_time_went_and_why(number: int, tmp_path: Path) -> None:
     """Accounting, cause by cause, and nothing is confirmed that did not happen, or by another root; and blame.
