@@ -46,8 +46,9 @@ def find_gaps(
 ) -> None:  # fmt: skip
     """Find what each stream at each point skipped, and what it sent below that later, both as (stream, from, to).
 
-    A packet that its point captured twice counts once: its copies would be half of what came later. `top` is the number after the highest octet of each stream at each point, `acknowledged` that which the other end
-    has acknowledged, in any capture.
+    A packet that its point captured twice counts once: its copies would be half of what came later. `top` is the number
+    after the highest octet of each stream at each point, `acknowledged` that which the other end has acknowledged, in
+    any capture.
     """
     for row in range(len(connection)):
         if connection[row] < 0 or marks[row] & _CAPTURED_TWICE:
