@@ -2,9 +2,10 @@
 
 Makes captures of small transfers that differ, compares them with `--jobs 1` and `--jobs 2` in turn, and checks that
 both write the same octets. Then it kills a campaign with SIGKILL when a third is done, lets it go on, and counts what
-was done twice. Usage:
+was done twice. With --cluster, the scheduler and two workers of a Dask cluster do it once more, of which one worker is
+killed when a third is done. Usage:
 
-    python benchmarks/campaign.py [--transfers 500] [--turns 1] [--no-report]
+    python benchmarks/campaign.py [--transfers 500] [--turns 1] [--no-report] [--cluster]
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+from dask_cluster import cluster
 
 RTT_US = 40_000
 SEGMENT = 1448
@@ -80,12 +84,26 @@ def killed(inputs: list[str], out: Path, *options: str) -> dict[str, int]:
     return made(out)
 
 
+def on_cluster(inputs: list[str], out: Path, *options: str) -> float:
+    """How many seconds a campaign takes over a Dask cluster of which one of two workers is killed."""
+    with cluster(out.parent) as (address, workers):
+        started = time.monotonic()
+        running = subprocess.Popen(command(inputs, out, "--cluster", address, *options), stdout=subprocess.DEVNULL)
+        while len(made(out)) < len(inputs) / 3 and running.poll() is None:
+            time.sleep(0.05)
+        workers[0].kill()
+        if running.wait():
+            raise subprocess.CalledProcessError(running.returncode, running.args)
+        return time.monotonic() - started
+
+
 def main() -> None:
     """Measure, and print what was found."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--transfers", type=int, default=500)
     parser.add_argument("--turns", type=int, default=1)
     parser.add_argument("--no-report", action="store_true")
+    parser.add_argument("--cluster", action="store_true")
     asked = parser.parse_args()
     options = ["--no-report"] if asked.no_report else []
     with tempfile.TemporaryDirectory() as folder:
@@ -107,6 +125,10 @@ def main() -> None:
         twice = sum(made(scratch / "killed")[name] != when for name, when in done.items())
         print(f"killed with {len(done)} done, went on in {again:.1f} s, {twice} done twice")
         print("the same octets:", octets(scratch / "killed") == octets(outs[0]))
+        if asked.cluster:
+            took = on_cluster(inputs, scratch / "cluster", *options)
+            print(f"over a cluster, one of two workers killed: {took:.1f} s")
+            print("the same octets:", octets(scratch / "cluster") == octets(outs[0]))
 
 
 if __name__ == "__main__":
