@@ -290,6 +290,8 @@ _RULE_TEXTS = {
     rules.LOST: "no earlier copy reached the receiver's capture",
     rules.ACKED_BEFORE: "the bytes had been acknowledged before",
     rules.DSACK: "the receiver reported {dsacks} duplicates of {copies} copies (DSACK)",
+    rules.DSACK_SINCE: "the receiver reported {dsacks} duplicates of {copies} copies (DSACK), and of those sent by "
+    "then an earlier one than this arrived, whichever it was",
     rules.EIFEL_EARLIER: "the acknowledgement echoes the timestamp of an earlier copy (Eifel)",
     rules.EIFEL_THIS: "the acknowledgement echoes the timestamp of a resend, and no duplicate was reported",
     rules.TOO_SOON: "acknowledged sooner than half the least round trip ({least:.1f} ms) after it",

@@ -24,10 +24,11 @@ SENT_ONCE, SACKED = -1, -2
 # cumulative or selective, covered it (NEVER: none). Of that acknowledgement: ACK_TSECR is its echoed timestamp (-1 if
 # selective), ACK_OLDEST whether the row was the oldest unacknowledged data, NEWEST_BEFORE the latest send time of data
 # known to have arrived before it, ECHO_BEFORE the latest timestamp that acknowledgements echoed before which stopped at
-# the row (0: none). DSACKS counts DSACKs, DSACKED_AT is the first; NEEDED_AT is when the first retransmission known to
-# be needed was sent (0: none); LATEST is the last pair.
-(ACKED_AT, ACK_TSECR, ACK_OLDEST, NEWEST_BEFORE, ECHO_BEFORE, DSACKS, DSACKED_AT, NEEDED_AT, COPIES, RETRANSMITTED_AT,
- LATEST, FACT_FIELDS) = range(12)  # fmt: skip
+# the row (0: none). DSACKS counts DSACKs, DSACKED_AT is the first; MAY_BE_NEEDED is the last copy that may have been
+# needed by them; NEEDED_AT is when the first retransmission known to be needed was sent (0: none); LATEST is the last
+# pair.
+(ACKED_AT, ACK_TSECR, ACK_OLDEST, NEWEST_BEFORE, ECHO_BEFORE, DSACKS, DSACKED_AT, MAY_BE_NEEDED, NEEDED_AT, COPIES,
+ RETRANSMITTED_AT, LATEST, FACT_FIELDS) = range(13)  # fmt: skip
 # Columns of a pair, one retransmission (EVENT) of one scoreboard row (BOARD_ROW). COPY is the number of the copy
 # (0: the original), PREVIOUS the pair of the copy before it (-1: the original), WHOLE whether all of the row was
 # retransmitted, ALREADY_ACKED whether it had been acknowledged before, in the order of the capture.
@@ -114,10 +115,23 @@ def note_first_ack(fact: Any, now: int, tsecr: int, oldest: int, newest_before: 
 
 
 @kernel
+def note_dsack(fact: Any, now: int) -> None:
+    """Note a DSACK of a retransmitted row.
+
+    As many copies as it is DSACKs, and one more, have arrived of those that were sent by now: the first to arrive is
+    none of the last, which were needless, whichever of them came twice.
+    """
+    fact[DSACKS] += 1
+    fact[DSACKED_AT] = min(fact[DSACKED_AT], now)
+    fact[MAY_BE_NEEDED] = min(fact[MAY_BE_NEEDED], fact[COPIES] - 1 - fact[DSACKS])
+
+
+@kernel
 def init_facts(fact: Any, sent: int, acknowledged: bool) -> None:
     """Initialise the facts of a row, sent once at `sent`, that is about to be retransmitted."""
     fact[:] = 0
     fact[DSACKED_AT], fact[ACKED_AT], fact[COPIES], fact[LATEST] = NEVER, NEVER, 1, -1
+    fact[MAY_BE_NEEDED] = NEVER
     if acknowledged:  # at an unknown time before the retransmission
         note_first_ack(fact, sent, -1, 0, 0, 0)
 

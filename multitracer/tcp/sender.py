@@ -19,8 +19,6 @@ from multitracer.tcp.retransmission_trigger import note_probe_answer, note_trigg
 from multitracer.tcp.scoreboard import (
     ACKED_AT,
     BOARD_ROW,
-    DSACKED_AT,
-    DSACKS,
     NEVER,
     NOTE,
     ORIGINAL,
@@ -35,6 +33,7 @@ from multitracer.tcp.scoreboard import (
     init_facts,
     last_sent,
     note_copy,
+    note_dsack,
     note_first_ack,
     row_start,
 )  # fmt: skip
@@ -293,9 +292,7 @@ def on_dsack_block(sender: Any, board: Scoreboard, seq: Any, left: int, right: i
     k = first_above(ends, sender[ROWS], left, sender[FIRST_UNACKED])
     while k < sender[ROWS] and row_start(k, ends, notes, seq) < right:
         if notes[k, NOTE] >= 0:
-            fact = facts[notes[k, NOTE]]
-            fact[DSACKS] += 1
-            fact[DSACKED_AT] = min(fact[DSACKED_AT], now)
+            note_dsack(facts[notes[k, NOTE]], now)
             sender[RECOVERY_RESENT] -= 1
         k += 1
     if sender[RECOVERY_RESENT] <= 0 and sender[RECOVERY_END] > sender[UNA]:

@@ -24,6 +24,7 @@ from multitracer.tcp.scoreboard import (
     ECHO_BEFORE,
     EVENT,
     LATEST,
+    MAY_BE_NEEDED,
     NEEDED_AT,
     NEVER,
     NEWEST_BEFORE,
@@ -52,7 +53,8 @@ YES, NO, UNKNOWN = range(3)  # codes of schema.SPURIOUS
 
 # The rules; `because` is made from them.
 (ARRIVED, LOST, ACKED_BEFORE, DSACK, EIFEL_EARLIER, EIFEL_THIS, TOO_SOON, LATER_DELIVERED, STILL_MISSING, NEVER_ACKED,
- ACK_LOSS, REORDERED, NO_EVIDENCE, PARTIAL, NEXT_MISSING, CONTRADICTION, UNORDERED, CODES) = range(18)  # fmt: skip
+ ACK_LOSS, REORDERED, NO_EVIDENCE, PARTIAL, NEXT_MISSING, CONTRADICTION, UNORDERED, DSACK_SINCE,
+ CODES) = range(19)  # fmt: skip
 
 
 @kernel
@@ -114,11 +116,14 @@ def is_later(echoed: int, stamp: int) -> bool:
 def told_by_receiver(rows: Any, copies: int, copy: int, fact: Any, tsval: Any, sends_dsacks: int) -> Any:
     """What acknowledgements say of a copy, whenever they came: (code of SPURIOUS, rule).
 
-    As many duplicates as resends (RFC 2883), or the timestamp of the copy that arrived first (RFC 3522).
+    As many duplicates as resends (RFC 2883), of all or of the last when they came; or the timestamp of the copy that
+    arrived first (RFC 3522).
     """
     resends = fact[COPIES] - 1
     if fact[DSACKS] >= resends:
         return YES, DSACK
+    if copy > fact[MAY_BE_NEEDED]:
+        return YES, DSACK_SINCE
     first = eifel_first_copy(rows, copies, fact, tsval, sends_dsacks)
     if 0 <= first < copy:
         return YES, EIFEL_EARLIER
@@ -149,7 +154,7 @@ def infer_from_sender(
     if pair[ALREADY_ACKED]:
         return YES, ACKED_BEFORE
     told, told_rule = told_by_receiver(rows, copies, copy, fact, tsval, sends_dsacks)
-    if told_rule == DSACK:
+    if told_rule in (DSACK, DSACK_SINCE):
         return told, told_rule
     if acked_at == NEVER:
         return UNKNOWN, NEVER_ACKED
