@@ -237,10 +237,8 @@ def capture_of(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame, came:
     """The columns of the segments, each retransmission with its verdict."""
     code = np.full(len(segments), -1, dtype=np.int8)
     trigger, spurious = (resent[name].cat.codes.to_numpy() for name in ("trigger", "spurious"))
-    # Nothing of an earlier copy came back: whether it or its acknowledgement was lost, the timer had to be waited for.
-    rightful = (resent["trigger"] == "timeout") & (resent["spurious"] == "unknown") & (resent["late_ack"] == 0)
     came = came or deliveries(segments, paths)
-    spurious = np.where(delivered_before(segments, resent, came), YES, np.where(rightful, NO, spurious))
+    spurious = np.where(delivered_before(segments, resent, came), YES, np.where(_rightful(resent), NO, spurious))
     code[resent["segment"].to_numpy()] = trigger * len(resent["spurious"].cat.categories) + spurious
     columns = {name: segments[name].to_numpy() for name in Capture._fields if name in segments.columns}
     columns.setdefault("cwnd_bytes", _NOT_LOGGED)
@@ -248,6 +246,22 @@ def capture_of(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame, came:
         **columns, resend=code, arrival=paths.arrival, arrived=came.arrived, came_ns=came.came_ns,
         given_ns=came.given_ns, left_ns=came.left_ns,
     )  # fmt: skip
+
+
+def _rightful(resent: pd.DataFrame) -> Any:
+    """Which timeouts are taken for needed though their verdict is unknown: nothing of an earlier copy came back.
+
+    Losses of data are told so from those of acknowledgements, which are seldom all that is lost. Not where a later
+    resend of the same octets shows that acknowledgements were: one before may have been needless too.
+    """
+    unanswered = (resent["late_ack"] == 0).to_numpy()
+    rightful = unanswered & ((resent["trigger"] == "timeout") & (resent["spurious"] == "unknown")).to_numpy()
+    lost = unanswered & (resent["spurious"] == "yes").to_numpy()
+    if not rightful.any() or not lost.any():
+        return rightful
+    octets = [resent[name] for name in ("connection", "sender", "seq")]
+    latest = resent["segment"].where(lost, -1).groupby(octets).transform("max")
+    return rightful & (latest < resent["segment"]).to_numpy()
 
 
 def directions_of(

@@ -7,18 +7,25 @@ from typing import Any
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.tcp.scoreboard import (
     NEVER,
+    ORIGINAL,
     R_ACKED_SEND_TIME,
     R_DUPACKS,
     R_ELAPSED,
     R_OLDEST,
+    R_ROW,
     R_RTO,
     R_SACKED_ABOVE,
     R_SINCE_ACK,
     R_TRIGGER,
+    Scoreboard,
+    SegmentColumns,
+    first_above,
 )  # fmt: skip
 from multitracer.tcp.sender_state import (
     ACKED_SEND_TIME,
+    ANEW_TOP,
     BACKOFF,
+    BY_TIMER,
     DUPACKS,
     EARLIER_DUPACKS,
     HIGH_SACK,
@@ -34,6 +41,7 @@ from multitracer.tcp.sender_state import (
     RECOVERY_END,
     RECOVERY_RESENT,
     RECOVERY_STAMP,
+    ROWS,
     RTO,
     SACK_CAPABLE,
     SECOND,
@@ -42,13 +50,15 @@ from multitracer.tcp.sender_state import (
     TIMER_START,
     TOP,
     UNA,
+    UNDONE_AT,
     UNDONE_END,
 )  # fmt: skip
 
 # Codes of schema.TRIGGERS, in its order.
 TIMEOUT, FAST, RECOVERY, PROBE, UNKNOWN = range(5)
-UNHEARD, DOUBLED = 5, 6
-"""Unknown too, because the other end's acknowledgements were not captured; and a timeout that shows without them."""
+UNHEARD, DOUBLED, ANEW = 5, 6, 7
+"""Unknown too, because the other end's acknowledgements were not captured; a timeout that shows without them; and the
+first resend after a needless timeout was undone, which begins a recovery by acknowledgements."""
 DOUBLED_WITHIN = 8
 """A wait is twice another one if half of it is within an eighth of that: timers run out on ticks, and late."""
 DUPACK_THRESHOLD = 3
@@ -103,7 +113,9 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
     # A sender that does not notice that its recovery is needless goes on with it, acknowledgement by acknowledgement,
     # or at its own pace: neither the oldest data nor the last, it is sent by no timer.
     by_no_timer = quiet <= AT_ONCE_NS or (not oldest and end < sender[TOP])
-    return RECOVERY if start < sender[UNDONE_END] and by_no_timer else UNKNOWN
+    if start >= sender[UNDONE_END] or not by_no_timer:
+        return UNKNOWN
+    return ANEW if oldest and sender[UNDONE_AT] > 0 and now - sender[UNDONE_AT] <= AT_ONCE_NS else RECOVERY
 
 
 @inlined
@@ -204,7 +216,7 @@ def may_probe(sender: Any, now: int) -> bool:
 @kernel
 def note_trigger(sender: Any, event: Any, start: int, end: int, sent_before: int, stamp: int, now: int) -> None:
     """Enter the trigger of retransmitting start..end-1 into `event`; update the timer, the probe and the recovery."""
-    began = max(sender[TIMER_START], sent_before)
+    una, began = sender[UNA], max(sender[TIMER_START], sent_before)
     quiet, elapsed = now - max(sender[LAST_PROGRESS], sender[TIMER_START]), now - began
     trigger = classify_trigger(sender, start, end, quiet, elapsed, now - sent_before, now)
     if trigger == TIMEOUT and elapsed < least_rto(sender):
@@ -218,8 +230,11 @@ def note_trigger(sender: Any, event: Any, start: int, end: int, sent_before: int
         sender[PROBE_SENT], sender[PROBE_END] = 1, sender[TOP]
     elif trigger == UNKNOWN and end >= sender[TOP] and sender[SRTT] == 0:
         sender[PROBE_SENT] = 1  # it may have been one: there is no second
-    elif trigger == TIMEOUT or (trigger == FAST and sender[RECOVERY_END] <= sender[UNA]):
+    elif trigger in (TIMEOUT, ANEW) or (trigger == FAST and sender[RECOVERY_END] <= una):
+        sender[BY_TIMER] = 1 if trigger == TIMEOUT and max(sender[RECOVERY_END], sender[UNDONE_END]) <= una else 0
         begin_recovery(sender, stamp)
+    if trigger == ANEW:
+        sender[ANEW_TOP] = sender[TOP]
     if trigger == TIMEOUT:
         sender[BACKOFF] += 1
         sender[EARLIER_DUPACKS] = sender[DUPACKS]
@@ -243,6 +258,26 @@ def tell_first_timeout(first: Any, second: Any) -> None:
             first[R_TRIGGER] = TIMEOUT
 
 
+@kernel
+def decide_anew(sender: Any, board: Scoreboard, event: Any, segments: SegmentColumns, now: int) -> None:
+    """Decide of `event`, the resend before one at `now`, whether it began a recovery after a timeout was undone.
+
+    A sender that does not undo it is in slow start: the first acknowledgement after the timer lets two segments leave
+    (RFC 5681 3.1). One that does finds the oldest data late, or what was sent after it delivered, and begins with a
+    single one (Linux tcp_try_undo_loss, tcp_time_to_recover). With nothing else to be sent again both send one.
+    """
+    top, sender[ANEW_TOP] = sender[ANEW_TOP], 0
+    at = segments.time_ns[event[R_ROW]]
+    k = first_above(board.ends, sender[ROWS], top, sender[ROWS])
+    beside = now - at <= AT_ONCE_NS
+    beside = beside or (k < sender[ROWS] and segments.time_ns[board.notes[k, ORIGINAL]] - at <= AT_ONCE_NS)
+    following = first_above(board.ends, sender[ROWS], segments.seq[event[R_ROW]], 0)
+    if not beside and board.ends[following] < top:
+        return
+    event[R_TRIGGER] = RECOVERY if beside else UNKNOWN
+    sender[RECOVERY_END] = sender[RECOVERY_STAMP] = -1
+
+
 @inlined
 def begin_recovery(sender: Any, stamp: int) -> None:
     """A recovery of all that is outstanding begins with a retransmission that carries the timestamp `stamp`."""
@@ -251,9 +286,9 @@ def begin_recovery(sender: Any, stamp: int) -> None:
 
 
 @inlined
-def undo_recovery(sender: Any) -> None:
+def undo_recovery(sender: Any, now: int) -> None:
     """The recovery turned out to be needless, and is given up: what is retransmitted next begins another."""
-    sender[UNDONE_END] = sender[RECOVERY_END]
+    sender[UNDONE_END], sender[UNDONE_AT] = sender[RECOVERY_END], sender[BY_TIMER] * now
     sender[RECOVERY_END] = sender[RECOVERY_STAMP] = -1
     sender[DUPACKS] = sender[EARLIER_DUPACKS] = 0
 

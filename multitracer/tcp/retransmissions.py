@@ -14,6 +14,7 @@ from multitracer.tcp import spurious as rules
 from multitracer.tcp.connection_rows import Groups
 from multitracer.tcp.one_way_captures import forget_triggers, hears_peer
 from multitracer.tcp.retransmission_trigger import (
+    ANEW,
     DOUBLED,
     DOUBLED_WITHIN,
     FAST,
@@ -268,7 +269,7 @@ _NUMBERS = {
 }  # fmt: skip
 """Columns that the sentences name; the first five are times (ns)."""
 
-_KINDS = np.array([*range(UNHEARD), UNKNOWN, TIMEOUT], dtype=np.int8)
+_KINDS = np.array([*range(UNHEARD), UNKNOWN, TIMEOUT, FAST], dtype=np.int8)
 """The kind, among TRIGGERS, of each code."""
 _TRIGGER_TEXTS = {
     TIMEOUT: "oldest unacknowledged data resent {elapsed:.1f} ms after the timer was last restarted, and "
@@ -283,6 +284,8 @@ _TRIGGER_TEXTS = {
     "known",
     DOUBLED: "one of a series of resends of which each waited twice as long as the one before, as the timer does "
     "(RFC 6298 5.5); the other end's acknowledgements were not captured",
+    ANEW: "resent alone, though more was outstanding, when an acknowledgement showed that the timeout before was "
+    "needless: the sender had undone it",
 }
 
 _RULE_TEXTS = {

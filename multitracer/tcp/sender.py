@@ -15,7 +15,13 @@ import numpy as np
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.schema import ACK, FIN, OPTION_SACK, OPTION_SACK_PERMITTED, RST, SYN
 from multitracer.tcp.packed_rows import FLAGS, LENGTH, OPTIONS, RESENT
-from multitracer.tcp.retransmission_trigger import note_probe_answer, note_trigger, tell_first_timeout, undo_recovery
+from multitracer.tcp.retransmission_trigger import (
+    decide_anew,
+    note_probe_answer,
+    note_trigger,
+    tell_first_timeout,
+    undo_recovery,
+)  # fmt: skip
 from multitracer.tcp.scoreboard import (
     ACKED_AT,
     BOARD_ROW,
@@ -39,6 +45,7 @@ from multitracer.tcp.scoreboard import (
 )  # fmt: skip
 from multitracer.tcp.sender_state import (
     ACKED_SEND_TIME,
+    ANEW_TOP,
     BACKOFF,
     DUPACKS,
     EARLIER_DUPACKS,
@@ -150,6 +157,8 @@ def on_retransmission(
         return False
     event = events[sender[EVENTS]]
     event[R_ROW], event[R_PAIRS], event[R_PAIRS_END] = row, number, number + stop - first
+    if sender[ANEW_TOP] > 0:
+        decide_anew(sender, board, events[sender[EVENTS] - 1], segments, now)
     note_trigger(sender, event, start, end, last_sent(first, notes, facts, time_ns), np.int64(segments.tsval[row]), now)
     if repeats_unanswered(sender, events, segments, start):
         tell_first_timeout(events[sender[EVENTS] - 1], event)
@@ -296,7 +305,7 @@ def on_dsack_block(sender: Any, board: Scoreboard, seq: Any, left: int, right: i
             sender[RECOVERY_RESENT] -= 1
         k += 1
     if sender[RECOVERY_RESENT] <= 0 and sender[RECOVERY_END] > sender[UNA]:
-        undo_recovery(sender)  # every retransmission of it was a duplicate
+        undo_recovery(sender, now)  # every retransmission of it was a duplicate
 
 
 @kernel
@@ -350,7 +359,7 @@ def on_ack_segment(
     if number == sender[UNA]:
         note_echo(sender, np.int64(segments.tsecr[row]))
     if advances and sender[RECOVERY_END] > number and was_needless(sender, board, segments.tsecr[row]):
-        undo_recovery(sender)
+        undo_recovery(sender, now)
 
 
 @inlined
@@ -412,5 +421,7 @@ def replay_sender(
                 return False
             if number + length > sender[TOP]:  # bytes above TOP in a retransmission are new data
                 on_new_data(sender, board, row, number + length, now)
+    if sender[ANEW_TOP] > 0:
+        decide_anew(sender, board, events[sender[EVENTS] - 1], segments, NEVER)
     sender[NEXT_ROW] = len(rows)
     return True

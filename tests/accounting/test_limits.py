@@ -94,6 +94,20 @@ def test_a_needless_resend_is_no_recovery() -> None:
     assert "timeout_recovery" not in spent
 
 
+def test_where_acknowledgements_are_lost_a_timer_need_not_have_resent_lost_data() -> None:
+    """The first resend is undecided, but the second came twice: something that had arrived was acknowledged in vain."""
+    sent = (
+        *LOST[:4],
+        data(101, 101, 201, stamp=101),
+        again(700, 101, 201, stamp=700),
+        again(1900, 101, 201, stamp=1900),
+    )
+    spent = milliseconds(found(*sent, ack(2000, 201, echo=1900)))
+    assert spent["timeout_recovery"] == 2000 - 101
+    spent = milliseconds(found(*sent, ack(2000, 201, dsack=(101, 201), echo=1900)))
+    assert spent["unknown"] == 2000 - 101
+
+
 def test_the_wait_for_a_timer_counts_if_it_resent_what_had_arrived_while_other_data_was_lost() -> None:
     """The acknowledgement of 101..200 was lost, and 201..300: without the timer nothing would have come back."""
     lost = (*LOST[:5], data(102, 201, 301, stamp=102), again(700, 101, 201, stamp=700))

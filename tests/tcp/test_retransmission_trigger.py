@@ -9,7 +9,7 @@ from sending import FLIGHT, Replayed, ack, again, data, replayed, syn_ack
 from two_ends import MS
 
 from multitracer.compute import kernels
-from multitracer.tcp.retransmission_trigger import FAST, PROBE, RECOVERY, TIMEOUT, UNKNOWN
+from multitracer.tcp.retransmission_trigger import ANEW, FAST, PROBE, RECOVERY, TIMEOUT, UNKNOWN
 from multitracer.tcp.scoreboard import R_DUPACKS, R_ELAPSED, R_OLDEST, R_SACKED_ABOVE, R_SINCE_ACK, R_TRIGGER
 from multitracer.tcp.sender_state import LEAST_RTT, RECOVERY_END, SRTT
 
@@ -229,6 +229,32 @@ def test_a_needless_recovery_goes_on_at_the_senders_own_pace():
         again(1514, 301, 401, stamp=1514), again(1522, 501, 601, stamp=1522),
     )  # fmt: skip
     assert triggers(found)[1:] == [RECOVERY, RECOVERY, PROBE]
+
+
+@pytest.mark.parametrize(
+    ("beside", "trigger"), [((), ANEW), ((again(1101, 201, 301),), RECOVERY), ((data(1102, 301, 401),), RECOVERY)]
+)
+def test_a_resend_alone_after_a_timeout_was_undone_begins_a_recovery(beside, trigger):
+    """Slow start would send two when the first acknowledgement comes; and what follows is the recovery's."""
+    flight = [data(n, 1 + 100 * n, 101 + 100 * n) for n in range(3)]
+    script = (SACK, *flight, again(1000, 1, 101), ack(1100, 101, dsack=(1, 101)), again(1100, 101, 201), *beside)
+    assert triggers(replayed(*script))[1] == trigger
+    if not beside:
+        assert triggers(replayed(*script, ack(1200, 201), again(1200, 201, 301)))[1:] == [ANEW, RECOVERY]
+
+
+def test_the_only_segment_left_after_a_timeout_was_undone_tells_nothing():
+    """Whether the sender undid it or not, there is one to be sent again."""
+    flight = [data(n, 1 + 100 * n, 101 + 100 * n) for n in range(2)]
+    answered = (again(1000, 1, 101), ack(1100, 101, dsack=(1, 101)), again(1100, 101, 201))
+    assert triggers(replayed(SACK, *flight, *answered))[1] == UNKNOWN
+
+
+def test_a_timeout_that_came_twice_is_not_undone_by_one_duplicate():
+    """One of the two resends may have been needed (Linux tcp_enter_loss): the sender goes on."""
+    flight = [data(n, 1 + 100 * n, 101 + 100 * n) for n in range(3)]
+    resends = (again(1000, 1, 101), again(3000, 1, 101), ack(3100, 101, dsack=(1, 101)), again(3100, 101, 201))
+    assert triggers(replayed(SACK, *flight, *resends)) == [TIMEOUT, TIMEOUT, RECOVERY]
 
 
 def test_a_selective_acknowledgement_gives_a_round_trip_sample_when_it_comes():
