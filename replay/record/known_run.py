@@ -53,6 +53,8 @@ class Copy:
     came_ns: int | None = None
     taken: bool = False
     """Whether the connection was still there to which it came."""
+    late: bool = False
+    """Whether it came whole, but to a connection that was not there any more."""
 
 
 class State(NamedTuple):

@@ -228,7 +228,7 @@ class _Story:
     def _come(self, row: Row, packet: Packet, seen: Seen) -> None:
         waiting = self._sent[_key(packet)]
         copy = next(one for one in waiting if one.came_ns is None and one.dropped_ns is None)
-        copy.came_ns, copy.taken = row.time_ns, row.what == journal.CAME
+        copy.came_ns, copy.taken, copy.late = row.time_ns, row.what == journal.CAME, row.what == journal.LATE
         self.run.arrived.append(copy)
         self.run.captured[1 - packet.end].append((row.time_ns, copy.segment.octets))
         if copy.taken:

@@ -42,12 +42,17 @@ class Transfer:
 
     @cached_property
     def session(self) -> tuple[int, int]:
-        """From the first data sent to the last acknowledged; a FIN is no data."""
+        """From the first data sent to the last acknowledged, as a capture has it; a FIN is no data.
+
+        An acknowledgement that comes when the sender has ended already, as a page does with its last octet, is there.
+        """
         last, ended = 1, self.copies[0].sent_ns
         end = max(copy.packet.seq for copy in self.copies) + 1
-        for state in self.states:
-            if last < min(state.seen.una, end):
-                last, ended = state.seen.una, state.time_ns
+        heard = [(one.time_ns, one.seen.una) for one in self.states]
+        heard += [(one.came_ns, one.packet.ack) for one in self.acks if one.late and one.came_ns is not None]
+        for time_ns, una in sorted(heard):
+            if last < min(una, end):
+                last, ended = una, time_ns
         return self.copies[0].sent_ns, ended
 
     @cached_property

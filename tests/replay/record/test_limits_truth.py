@@ -91,7 +91,17 @@ def test_a_transfer_ends_when_its_data_is_acknowledged_not_its_fin() -> None:
     """Two segments acknowledged at 100 and 200 ns, and at 900 ns the FIN behind them."""
     states = tuple(acknowledged(time, una) for time, una in ((100, 2), (200, 3), (900, 4)))
     made = transfer("sr", copy(0, 1), copy(5, 2), states=states)
+    made.acks = []
     assert limits_truth.Transfer.session.func(made) == (0, 200)  # type: ignore[attr-defined]
+
+
+def test_a_transfer_ends_with_an_acknowledgement_that_its_sender_did_not_live_to_see() -> None:
+    """It is in the capture: the second segment is acknowledged at 300 ns, when the page is complete, and ended."""
+    made = transfer("sr", copy(0, 1), copy(5, 2), states=(acknowledged(100, 2),))
+    made.acks = [copy(50, came_ns=100, late=False), copy(150, came_ns=300, late=True), copy(250, late=False)]
+    for one, number in zip(made.acks, (2, 3, 3), strict=True):
+        one.packet.ack = number
+    assert limits_truth.Transfer.session.func(made) == (0, 300)  # type: ignore[attr-defined]
 
 
 def test_the_transfer_of_most_data_is_not_the_one_that_sent_most_of_it_again() -> None:
