@@ -18,6 +18,7 @@ from multitracer.replay.record.known_run import BY_TIMER, FAST, PROBE, RECOVERY,
 from multitracer.replay.record.spans import Spans, charged, joined, length
 from multitracer.replay.record.transfer import Transfer
 from multitracer.replay.simulate.frames_sent import air_times
+from multitracer.replay.simulate.hosts import interface
 
 AT_ONCE_NS = 3_000_000
 """What is sent within this time of an acknowledgement was set off by it."""
@@ -81,7 +82,7 @@ def _on_the_wire(transfer: Transfer) -> Iterator[tuple[int, int]]:
 
 
 def _on_the_link(transfer: Transfer) -> Iterator[tuple[int, int]]:
-    """From when the link was given each until its last bit left; what it lost left with its time on the air.
+    """From when each waited for the link until its last bit left; what it lost left with its time on the air.
 
     A link that repairs its losses still has at the end what it neither delivered nor gave up, unless its other side
     took it for something else.
@@ -92,14 +93,24 @@ def _on_the_link(transfer: Transfer) -> Iterator[tuple[int, int]]:
     for copy in transfer.copies:
         if copy.given_ns is None or copy.refused:
             continue
+        begin = _waits_from(transfer, copy, copy.given_ns)
         if copy.delivered_ns is not None:
-            yield copy.given_ns, copy.delivered_ns - delay
+            yield begin, copy.delivered_ns - delay
         elif copy.lost_ns is not None:
-            yield copy.given_ns, copy.lost_ns if copy.left_ns is None else min(copy.lost_ns, copy.left_ns)
+            yield begin, copy.lost_ns if copy.left_ns is None else min(copy.lost_ns, copy.left_ns)
         elif repairs:
-            yield copy.given_ns, max(copy.given_ns, transfer.session[1] if copy.left_ns is None else copy.left_ns)
+            yield begin, max(copy.given_ns, transfer.session[1] if copy.left_ns is None else copy.left_ns)
     if not repairs:
         yield from _lost_on_air(transfer)
+
+
+def _waits_from(transfer: Transfer, copy: Copy, given_ns: int) -> int:
+    """Since when a packet that the link was given then had waited for it.
+
+    In the queue of the terminal's interface packets wait for nothing else: it is the bottleneck's queue.
+    """
+    queued = transfer.end == 1 and any(interface(transfer.run.scenario, "up"))
+    return copy.sent_ns if queued else given_ns
 
 
 UNREPAIRED = ("raw", "rlc-um", "rlc-tm")
@@ -128,7 +139,7 @@ def _lost_on_air(transfer: Transfer) -> Iterator[tuple[int, int]]:
         while left > 0 and place < len(ends):
             ended, left, place = ends[place], left - octets[place], place + 1
         if id(copy) in own:
-            yield copy.given_ns, ended
+            yield _waits_from(transfer, copy, copy.given_ns), ended
 
 
 def stalls(transfer: Transfer) -> Spans:

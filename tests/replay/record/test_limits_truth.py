@@ -61,6 +61,15 @@ def test_the_bottleneck_is_not_busy_with_the_frames_of_other_transfers() -> None
     assert limits_truth.joined(limits_truth._on_the_link(found)) == [(0, 90), (110, 270)]
 
 
+@pytest.mark.parametrize(("packets", "busy"), [(0, [(0, 90), (180, 270)]), (8, [(0, 270)])])
+def test_the_queue_of_the_terminals_interface_is_the_bottlenecks(packets: int, busy: Any) -> None:
+    """The second packet waits in it while the link sends another transfer's; without one the link is given it late."""
+    found = transfer("sr", copy(0, given_ns=0, delivered_ns=100), copy(5, given_ns=180, delivered_ns=280))
+    scenario = SimpleNamespace(word=lambda _: "sr", forward="up", whole=lambda _key, _way: packets)
+    found.end, found.run.scenario, found.run.setting.radio = 1, scenario, 2 * found.run.setting.radio
+    assert limits_truth.joined(limits_truth._on_the_link(found)) == busy
+
+
 def test_what_the_other_side_took_for_something_else_is_not_on_the_link_for_ever() -> None:
     """Neither delivered nor given up: it left the link when its octets were last on the air."""
     found = transfer("rlp", copy(0, given_ns=0, left_ns=80))
