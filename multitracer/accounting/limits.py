@@ -34,6 +34,7 @@ from multitracer.accounting.path_rate import (
     find_pieces,
     is_steady,
     least_delay,
+    least_without_data,
     middle_rate,
     one_rate,
     sample_rates,
@@ -344,7 +345,12 @@ def limit_directions(
             if pieces > 1:
                 rates = several_rates(end, pieces, room)
             find_stalls(events, state, not arrivals)
-            find_queue(capture, room, rates, 0 if sure else directions.trip_ns[number], not arrivals)
+            shortest = np.int64(0)
+            if not sure:
+                shortest = (
+                    least_without_data(rows, packed, end & 1, capture) if arrivals else directions.trip_ns[number]
+                )
+            find_queue(capture, room, rates, 0 if sure else directions.trip_ns[number], shortest, not arrivals)
         else:
             events.counts[:] = 0
         add_up(end, directions.least_ns[number], events, state, room.ledger)
@@ -408,15 +414,21 @@ def several_rates(end: int, count: int, room: Room) -> Rates:
 
 
 @kernel
-def find_queue(capture: Capture, room: Room, rates: Rates, longer_ns: int, by_acknowledgement: bool) -> None:
+def find_queue(
+    capture: Capture, room: Room, rates: Rates, longer_ns: int, shortest_ns: int, by_acknowledgement: bool
+) -> None:  # fmt: skip
     """Find when the bottleneck was busy, for certain if it had a packet for longer than `longer_ns`.
 
-    Without a rate to which deliveries keep, what waits for less than a round trip may be delayed by jitter. Where
-    acknowledgements stand for arrivals, a late one does not tell whether the data or itself was held on its way.
+    Without a rate to which deliveries keep, what waits for less than a round trip may be delayed by jitter, and how
+    long a packet itself is there is not known: but for what one without data took, `shortest_ns`, it may be all the
+    time. Where acknowledgements stand for arrivals, a late one does not tell whether the data or itself was held on its
+    way.
     """
     events, state = room.events, room.state
     least = least_delay(events, state, rates)
     loses_singles = mark_lost(capture, events, state)
     find_busy(capture, events, state, least, rates, BUSY, longer_ns, loses_singles, False, by_acknowledgement)
+    if longer_ns > 0 and shortest_ns > 0:
+        least = min(least, shortest_ns)
     if longer_ns > 0 or by_acknowledgement:
         find_busy(capture, events, state, least, rates, UNSURE_BUSY, 0, loses_singles, by_acknowledgement, False)

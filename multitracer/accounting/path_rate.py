@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.accounting.sending_events import AGAIN, CLEAN, HEARD, Events
+from multitracer.accounting.sending_events import AGAIN, CLEAN, HEARD, Capture, Events
 from multitracer.compute.kernels import inlined, kernel
+from multitracer.tcp.packed_rows import LENGTH
 
 RUN = 16
 """Deliveries that make one sample of the rate, where so many follow one another behind a queue."""
@@ -69,6 +70,21 @@ def least_delay(events: Events, state: Any, rates: Rates) -> int:
             took = events.delivered_ns[at] - events.sent_ns[sent]
             took -= np.int64(events.wire_bytes[sent] * rates.byte_ns[piece])
             least = min(least, took)
+    return int(least)
+
+
+@kernel
+def least_without_data(rows: Any, words: Any, direction: int, capture: Capture) -> int:
+    """The least time (ns) that a packet without data took to the capture beside the receiver; FAR_NS if unknown.
+
+    It is short: of the time that data takes on the bottleneck itself there is little in it.
+    """
+    least = FAR_NS
+    for at in range(len(rows)):
+        if len(capture.came_ns) and words[at] & 1 == direction and words[at] >> LENGTH == 0:
+            row = rows[at]
+            if capture.came_ns[row] >= 0 and capture.arrived[row] == 1:
+                least = min(least, capture.came_ns[row] - capture.time_ns[row])
     return int(least)
 
 

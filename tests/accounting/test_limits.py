@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from limiting import NOWHERE, at_both_ends, found, measured, milliseconds, paths_of
-from sending import ack, again, blocks, data, judged, syn_ack, table
+from sending import Segment, ack, again, blocks, data, judged, syn_ack, table
 from two_ends import START, Path, transfer
 
 from multitracer.accounting import limits as limits_of_directions
@@ -161,6 +161,16 @@ def test_by_an_unsure_rate_it_is_not_known_when_lost_packets_left() -> None:
     resent = [one._replace(ms=1500, resent=True, received=0) for one in flight[5:]]
     spent = milliseconds(found(*flight, *acks, *resent, ack(1700, 19201)))
     assert spent == {"unknown": 200, "timeout_recovery": 1500 - 110, "path_rate": 1610 - 1500}
+
+
+def test_where_no_rate_is_known_what_data_takes_longer_than_other_packets_is_unknown() -> None:
+    """Of 90 ms one without data takes 40: in the other 50 the bottleneck may send it, or they may be its way."""
+    script = (
+        Segment(0, 0), ack(50, 1), data(100, 1, 101), ack(200, 101), data(200, 101, 201), ack(300, 201),
+        data(300, 201, 301), ack(400, 301),
+    )  # fmt: skip
+    spent = milliseconds(at_both_ends(*script, arrivals={0: 40, 2: 190, 4: 290, 6: 390}))
+    assert spent == {"unknown": 150, "sender_window": 100, "application": 50}
 
 
 def test_a_resend_that_acknowledgements_set_off_begins_fast_recovery() -> None:
