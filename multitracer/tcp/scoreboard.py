@@ -115,15 +115,16 @@ def note_first_ack(fact: Any, now: int, tsecr: int, oldest: int, newest_before: 
 
 
 @kernel
-def note_dsack(fact: Any, now: int) -> None:
-    """Note a DSACK of a retransmitted row.
+def note_dsack(fact: Any, whole: bool, now: int) -> None:
+    """Note a DSACK of a retransmitted row, of the `whole` or of a part.
 
     As many copies as it is DSACKs, and one more, have arrived of those that were sent by now: the first to arrive is
     none of the last, which were needless, whichever of them came twice.
     """
     fact[DSACKS] += 1
     fact[DSACKED_AT] = min(fact[DSACKED_AT], now)
-    fact[MAY_BE_NEEDED] = min(fact[MAY_BE_NEEDED], fact[COPIES] - 1 - fact[DSACKS])
+    if whole:
+        fact[MAY_BE_NEEDED] = min(fact[MAY_BE_NEEDED], fact[COPIES] - 1 - fact[DSACKS])
 
 
 @kernel

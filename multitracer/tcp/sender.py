@@ -301,7 +301,7 @@ def on_dsack_block(sender: Any, board: Scoreboard, seq: Any, left: int, right: i
     k = first_above(ends, sender[ROWS], left, sender[FIRST_UNACKED])
     while k < sender[ROWS] and row_start(k, ends, notes, seq) < right:
         if notes[k, NOTE] >= 0:
-            note_dsack(facts[notes[k, NOTE]], now)
+            note_dsack(facts[notes[k, NOTE]], left <= row_start(k, ends, notes, seq) and ends[k] <= right, now)
             sender[RECOVERY_RESENT] -= 1
         k += 1
     if sender[RECOVERY_RESENT] <= 0 and sender[RECOVERY_END] > sender[UNA]:

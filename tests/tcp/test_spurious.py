@@ -48,6 +48,8 @@ def test_a_duplicate_was_needless_in_the_last_resend_at_least():
     table = judged(*script)
     assert table["spurious"].tolist() == ["unknown", "yes"]
     assert "duplicates of 3 copies (DSACK), and of those sent by then an earlier" in table["because"].iloc[1]
+    part = (*script[:-1], ack(1020, 301, dsack=(101, 151)))
+    assert judged(*part)["spurious"].tolist() == ["unknown", "unknown"]
     sent_on = judged(*WARM, *PAIR, again(500, 101, 201), ack(620, 101, dsack=(101, 201)), again(900, 101, 201))
     assert sent_on["spurious"].tolist() == ["yes", "yes"]
 
