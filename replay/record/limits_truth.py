@@ -121,13 +121,13 @@ def _lost_on_air(transfer: Transfer) -> Iterator[tuple[int, int]]:
     """From when the link was given each of its lost packets until the last frame with octets of it has ended.
 
     Packets leave such a link in the order in which it was given them: a lost one after those before it, in as many
-    frames as its octets fill.
+    frames as its octets fill, but for those that found no room in the queue of frames.
     """
     run, side = transfer.run, transfer.end
     direction, own = run.setting.radio[side], set(map(id, transfer.copies))
     sent = run.link[(run.link["event"] == notes.SENT) & (run.link["side"] == side) & (run.link["what"] == 0)]
     begins, ends = (times.tolist() for times in air_times(sent["time_ns"], sent["octets"], direction))
-    octets = sent["octets"].tolist()
+    octets, dropped = sent["octets"].tolist(), _dropped_octets(transfer)
     place = 0
     for (end, _), copy in sorted(run.given.items(), key=itemgetter(0)):
         if end != side or copy.refused or copy.given_ns is None:
@@ -135,11 +135,30 @@ def _lost_on_air(transfer: Transfer) -> Iterator[tuple[int, int]]:
         if copy.delivered_ns is not None:
             place = max(place, bisect_left(begins, copy.delivered_ns - direction.delay_ns + direction.slot_ns))
             continue
-        place, left, ended = max(place, bisect_left(begins, copy.given_ns)), copy.packet.octets, copy.given_ns
+        left, ended = copy.packet.octets - dropped.get(id(copy), 0), copy.given_ns
+        place = max(place, bisect_left(begins, copy.given_ns)) if left > 0 else place
         while left > 0 and place < len(ends):
             ended, left, place = ends[place], left - octets[place], place + 1
         if id(copy) in own:
             yield _waits_from(transfer, copy, copy.given_ns), ended
+
+
+def _dropped_octets(transfer: Transfer) -> dict[int, int]:
+    """Of each packet of this way, by identity, how many of its octets the full queue of frames dropped.
+
+    That is when the link is given it, and makes its frames at once: the last of one instant finds no room.
+    """
+    run, side = transfer.run, transfer.end
+    rows = run.link[(run.link["event"] == notes.DROPPED) & (run.link["side"] == side) & (run.link["what"] == 0)]
+    left: dict[int, int] = {}
+    for time_ns, octets in zip(rows["time_ns"].tolist(), rows["octets"].tolist(), strict=True):
+        left[time_ns] = left.get(time_ns, 0) + octets
+    found: dict[int, int] = {}
+    for (end, _), copy in sorted(run.given.items(), key=itemgetter(0), reverse=True):
+        if end == side and copy.delivered_ns is None and left.get(copy.given_ns or 0):
+            found[id(copy)] = min(left[copy.given_ns or 0], copy.packet.octets)
+            left[copy.given_ns or 0] -= found[id(copy)]
+    return found
 
 
 def stalls(transfer: Transfer) -> Spans:

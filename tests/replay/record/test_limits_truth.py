@@ -61,6 +61,16 @@ def test_the_bottleneck_is_not_busy_with_the_frames_of_other_transfers() -> None
     assert limits_truth.joined(limits_truth._on_the_link(found)) == [(0, 90), (110, 270)]
 
 
+def test_what_a_full_queue_of_frames_drops_is_never_on_the_bottleneck() -> None:
+    """The second packet of an instant: the frame of its resend, much later, is not its own."""
+    again = copy(500, 2, 1, given_ns=500, delivered_ns=600)
+    found = transfer("raw", copy(0, given_ns=0, delivered_ns=100), copy(0, 2, given_ns=0), again)
+    found.run.link = table(3, notes.ROW)
+    found.run.link["event"] = notes.SENT, notes.DROPPED, notes.SENT
+    found.run.link["octets"], found.run.link["time_ns"] = 90, [0, 0, 500]
+    assert limits_truth.joined(limits_truth._on_the_link(found)) == [(0, 90), (500, 590)]
+
+
 @pytest.mark.parametrize(("packets", "busy"), [(0, [(0, 90), (180, 270)]), (8, [(0, 270)])])
 def test_the_queue_of_the_terminals_interface_is_the_bottlenecks(packets: int, busy: Any) -> None:
     """The second packet waits in it while the link sends another transfer's; without one the link is given it late."""
