@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from ipaddress import ip_address
 from socket import IPPROTO_TCP
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -67,7 +67,8 @@ def find_rewritten(
     packets: pd.DataFrame, syn_options: pd.DataFrame, flows: pd.DataFrame, place: Any
 ) -> list[Rewritten]:
     """Find the connections that went through a firewall between two places; `place` is one number per packet."""
-    pairs = list(_alike_syns(packets, syn_options, place))
+    answers = _Answers(packets, syn_options["packet"].to_numpy(), place)
+    pairs = [pair for pair in _alike_syns(packets, answers, place) if answers.alike(*pair)]
     if not pairs:
         return []
     uses = _Uses(packets, place, sorted({row for pair in pairs for row in pair}))
@@ -84,10 +85,50 @@ def find_rewritten(
     return found
 
 
-def _alike_syns(packets: pd.DataFrame, syn_options: pd.DataFrame, place: Any) -> Iterator[tuple[int, int]]:
-    """Pairs of rows of SYNs that say the same, but for addresses and numbers, the earlier row first."""
-    rows = syn_options["packet"].to_numpy()
-    rows = rows[packets["flags"].to_numpy()[rows] & (SYN | ACK) == SYN]
+class _Answers:
+    """The SYNs that were answered where they were seen, and what their answers say.
+
+    Of those that a port scan leaves unanswered, and of those of many hosts that begin at once, nearly all say the same:
+    their answers, which pass both places too, tell them apart.
+    """
+
+    def __init__(self, packets: pd.DataFrame, rows: Ints, place: Any) -> None:
+        kind, direction = packets["flags"].to_numpy()[rows] & (SYN | ACK), packets["direction"].to_numpy()
+        syns, answers = rows[kind == SYN], rows[kind == SYN | ACK]
+        seq, acked = packets["raw_seq"].to_numpy()[syns], packets["raw_ack"].to_numpy()[answers] - np.uint32(1)
+        asked = _identity(packets, syns, place, direction[syns], seq)
+        self._answered = _identity(packets, answers, place, 1 - direction[answers], acked)
+        self._answers = packets.take(answers)
+        known = np.isin(asked, self._answered)
+        self.syns = syns[known]
+        """Rows of the SYNs that were answered, ascending."""
+        self._asked = asked[known]
+
+    @cached_property
+    def _said(self) -> dict[int, set[int]]:
+        """What was answered to each SYN, by its row."""
+        said: dict[int, set[int]] = {}
+        key = fingerprint(self._answers, ("ip_id", "raw_window", "payload_bytes", "tsval"))
+        for one, says in zip(self._answered.tolist(), key.tolist(), strict=True):
+            said.setdefault(one, set()).add(says)
+        return {row: said[one] for row, one in zip(self.syns.tolist(), self._asked.tolist(), strict=True)}
+
+    def alike(self, one: int, other: int) -> bool:
+        """Whether an answer to one SYN says the same as one to the other."""
+        return not self._said[one].isdisjoint(self._said[other])
+
+
+def _identity(packets: pd.DataFrame, rows: Ints, place: Any, direction: Any, seq: Any) -> npt.NDArray[np.uint64]:
+    """A hash of SYNs' flow, direction, place and number, which it shares with that of their answers."""
+    some = packets.take(rows)
+    where = place[rows].astype(np.uint64) << np.uint64(16) | some["input"].to_numpy().astype(np.uint64)
+    stream = some["flow"].to_numpy().astype(np.uint64) << np.uint64(1) | direction.astype(np.uint64)
+    return mix(mix(mix(np.zeros(len(rows), dtype=np.uint64), where), stream), seq)
+
+
+def _alike_syns(packets: pd.DataFrame, answers: _Answers, place: Any) -> Iterator[tuple[int, int]]:
+    """Pairs of rows of answered SYNs that say the same, but for addresses and numbers, the earlier row first."""
+    rows = answers.syns
     some = packets.take(rows)
     key = fingerprint(some, ("ip_id", "raw_window", "payload_bytes", "tsval"))
     told = (some["ip_id"].to_numpy() > 0) | (some["tsval"].to_numpy() > 0)

@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from packets import ACK, SYN
 from seen_packets import SEGMENT, Seen, beyond, counted, in_time, later, renumbered, totals, transfer, write
 
+import multitracer
+from multitracer.vantage import renumbering
+
 pytestmark = pytest.mark.slow
 QUICK = settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 VLAN_10, VLAN_20 = b"\x81\x00\x00\x0a", b"\x81\x00\x00\x14"
@@ -261,3 +264,16 @@ def test_a_firewall_in_one_file_has_two_sides(tmp_path, interface, changes, shif
     outside = beyond(renumbered(packets, shift), 200, ttl=63, interface=interface, **changes)
     both = in_time(packets, outside)
     assert totals(write(tmp_path / "firewall.pcapng", both)) == totals(write(tmp_path / "plain.pcapng", packets))
+
+
+@pytest.mark.parametrize("answers", [0, 1])
+def test_the_syns_of_a_port_scan_are_not_compared_with_one_another(tmp_path, answers, monkeypatch):
+    """All have one IP ID: those that nothing answers, or each with another one, are of different connections."""
+    scanned = [
+        Seen(100 * port + 50 * way, way, seq=7_000 * port, ack=7_000 * port + 1 if way else 0,
+             flags=SYN | ACK * way, ip_id=port if way else 54_321, ports=(4_000, port))
+        for port in range(1, 60) for way in range(1 + answers)
+    ]  # fmt: skip
+    monkeypatch.setattr(renumbering, "_same_connection", None)
+    found = multitracer.analyze(write(tmp_path / "scan.pcap", scanned)).summary()
+    assert len(found["connections"]) == 59
