@@ -50,9 +50,15 @@ def put(queue: Any, sdu: int, start: int, octets: int) -> int:
 
 @merged
 def take(queue: Any) -> int:
-    """Take out the SDU that waits longest: its row, which holds until ROOM more are put."""
-    row = queue.ends.first & (ROOM - 1)
-    queue.ends.first += 1
+    """Take out the SDU that waits longest: its row, which holds until the next is put.
+
+    The queue begins anew when nothing is left: few rows are used that way, and stay in the processor's cache.
+    """
+    ends = queue.ends
+    row = ends.first & (ROOM - 1)
+    ends.first += 1
+    if ends.first == ends.end:
+        ends.first = ends.end = 0
     return row
 
 

@@ -23,7 +23,7 @@ Orders: TypeAlias = tuple[tuple[int, int], ...]
 """Times (ns) and what to do."""
 PART_NS = 200 * 10**9
 """So much simulated time is run at once; before it, media's times are drawn up to its end."""
-PACKETS = 512
+PACKETS = 64
 """Packets on the link for which there is room at first: few enough for their rows to stay in the processor's cache."""
 
 
