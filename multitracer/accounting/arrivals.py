@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from multitracer.accounting.sending_events import EXACT, HEARD, SENT, UNA, Capture, Events, is_needless
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import kernel
 
 DECIDED = 0.9
 """Arrivals are read from the receiver's capture where it decides for this share of a direction's packets."""
-TICKS_NS = (1_000_000, 2_000_000, 4_000_000, 10_000_000, 100_000_000, 500_000_000, 1_000_000_000)
-"""How often stacks count up their timestamps: of all that RFC 7323 5.4 allows, 1 ms to 1 s, the usual ones."""
-LIKE_TICK = 0.1
-"""A clock has a usual tick if it is so near to it, relatively: what was held first or last shifts what is measured."""
 
 
 @kernel
@@ -54,54 +48,3 @@ def note_arrivals(capture: Capture, events: Events, state: Any) -> bool:
         events.delivered_ns[at] = min(events.delivered_ns[at], events.delivered_ns[at + 1])
     state[HEARD] = count
     return True
-
-
-@kernel
-def date_back(capture: Capture, events: Events, state: Any, trip_ns: int) -> None:
-    """Date acknowledgements back that were held on their way for longer than a round trip.
-
-    What they acknowledge had arrived when they were sent: so long after the one before as the receiver's timestamps say
-    (RFC 7323 3.2), but for a tick. Nothing is told by a clock whose tick is not known.
-    """
-    tick = tick_of_peer(capture, events, state)
-    if tick == 0 or trip_ns <= 0:
-        return
-    before = -1
-    for at in range(state[HEARD]):
-        row = events.delivered_row[at]
-        if capture.tsval[row] == 0:
-            continue
-        held = np.int64(0)
-        if before >= 0:
-            apart = capture.time_ns[row] - capture.time_ns[before]
-            held = apart - (ticks_between(capture, before, row) + 1) * tick
-        if held > trip_ns:
-            earliest = events.delivered_ns[at - 1] if at > 0 else np.int64(0)
-            events.delivered_ns[at] = max(events.delivered_ns[at] - held, earliest)
-        else:
-            before = row
-
-
-@inlined
-def ticks_between(capture: Capture, first: int, last: int) -> int:
-    """By how much the timestamp of one segment is above that of another, of the same sender."""
-    later = (np.int64(capture.tsval[last]) - np.int64(capture.tsval[first])) & 0xFFFFFFFF
-    return int(later if later < 0x80000000 else later - 0x100000000)
-
-
-@kernel
-def tick_of_peer(capture: Capture, events: Events, state: Any) -> int:
-    """How often the receiver counts up its timestamps, in ns, by its first and its last acknowledgement; 0 unknown."""
-    first, last = 0, state[HEARD] - 1
-    while first < last and capture.tsval[events.delivered_row[first]] == 0:
-        first += 1
-    while last > first and capture.tsval[events.delivered_row[last]] == 0:
-        last -= 1
-    if first >= last:
-        return 0
-    one, other = events.delivered_row[first], events.delivered_row[last]
-    ticks, lasted = ticks_between(capture, one, other), capture.time_ns[other] - capture.time_ns[one]
-    for tick in TICKS_NS:
-        if ticks > 0 and abs(lasted - ticks * tick) <= LIKE_TICK * ticks * tick:
-            return int(tick)
-    return 0

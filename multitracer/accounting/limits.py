@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multitracer.accounting.arrivals import date_back, note_arrivals
+from multitracer.accounting.arrivals import note_arrivals
 from multitracer.accounting.bottleneck import find_busy, find_stalls, mark_lost
 from multitracer.accounting.burst_rate import rate_of_bursts
 from multitracer.accounting.deliveries import Deliveries, LinkLog, delivered_before, deliveries
@@ -293,8 +293,7 @@ def room_for(lengths: Any) -> Room:
         resend=np.empty(rows, dtype=np.int8), kind=np.empty(rows, dtype=np.int8), firsts=np.empty(rows, dtype=np.int32),
         lost=np.empty(rows, dtype=np.int8),
         delivered_ns=np.empty(rows, dtype=np.int64), delivered_upto=np.empty(rows, dtype=np.int32),
-        delivered_flag=np.empty(rows, dtype=np.int8), delivered_row=np.empty(rows, dtype=np.int32),
-        trip_ns=np.empty((rows, 2), dtype=np.int64),
+        delivered_flag=np.empty(rows, dtype=np.int8), trip_ns=np.empty((rows, 2), dtype=np.int64),
         needed=np.empty((rows, 3), dtype=np.int64), waits=np.empty((rows, 4), dtype=np.int64),
         causes=np.empty(rows + 1, dtype=np.int64), spans=np.empty((LISTS, rows + 1, 2), dtype=np.int64),
         counts=np.zeros(LISTS, dtype=np.int64), fetched=np.empty((BATCH, 3), dtype=np.int64),
@@ -336,8 +335,6 @@ def limit_directions(
         if not directions.beside_receiver[number]:
             arrivals = directions.arrivals[number] and note_arrivals(capture, events, state)
             found.by_arrivals[end] = arrivals
-            if not arrivals:
-                date_back(capture, events, state, directions.trip_ns[number])
             told_bps, shared_bps = known.told_bps, known.shared_bps[number]
             found.rates[end], found.rate_from[end], pieces, sure = find_rate(end, room, told_bps, shared_bps, arrivals)
             found.unsure[end] = not sure

@@ -81,7 +81,6 @@ class Capture(NamedTuple):
     marks: Any
     resend: Any
     """The code of its retransmission's verdict and trigger; -1 for what was not resent."""
-    tsval: Any
     arrival: Any
     """The row of the same packet at the receiving point; -1 none."""
     arrived: Any
@@ -115,8 +114,6 @@ class Events(NamedTuple):
     """When data was seen to be delivered, in order of sending, all of it up to a sent row; with flags."""
     delivered_upto: Any
     delivered_flag: Any
-    delivered_row: Any
-    """The row of the acknowledgement that told it."""
     trip_ns: Any
     """Round trips, shape (rows, 2): when each was measured, and how long it was; kept where arrivals are known."""
     needed: Any
@@ -358,9 +355,9 @@ def on_acknowledgement(
     if advanced or sacked:
         state[PROGRESS] = state[NOW]
         prompt = PROMPT if sacked or state[EDGE] > edge else 0
-        note_delivery(row, advanced, answers_resend, prompt, found, capture.seq, events, state)
+        note_delivery(advanced, answers_resend, prompt, found, capture.seq, events, state)
     elif number == state[UNA] < state[TOP] and state[EDGE] == edge and capture.payload_bytes[row] == 0:
-        hear(row, ANSWERS_COPY if found & DSACKS else 0, events, state)  # what it answers had come before
+        hear(ANSWERS_COPY if found & DSACKS else 0, events, state)  # what it answers had come before
     if state[RECOVERY] >= 0 and state[UNA] >= state[RECOVERY_END]:
         end_recovery(events, state)
 
@@ -381,7 +378,7 @@ def read_blocks(row: int, blocks: Any, state: Any) -> int:
 
 @inlined
 def note_delivery(
-    row: int, advanced: bool, answers_resend: bool, prompt: int, found: int, seq: Any, events: Events, state: Any
+    advanced: bool, answers_resend: bool, prompt: int, found: int, seq: Any, events: Events, state: Any
 ) -> None:
     """An acknowledgement brought news: note up to which sent row data was delivered, and the round trip.
 
@@ -401,15 +398,14 @@ def note_delivery(
             if events.sent_ns[last] >= state[LAST_AGAIN]:
                 flag |= ROUND_TRIP
                 add_trip(events, state, state[NOW] - events.sent_ns[last])
-    hear(row, flag, events, state)
+    hear(flag, events, state)
 
 
 @inlined
-def hear(row: int, flag: int, events: Events, state: Any) -> None:
-    """An acknowledgement came, in segment `row`, that shows that something was delivered: nothing beyond FRONT."""
+def hear(flag: int, events: Events, state: Any) -> None:
+    """An acknowledgement came that shows that something was delivered: nothing beyond FRONT."""
     at = state[HEARD]
     events.delivered_ns[at], events.delivered_upto[at], events.delivered_flag[at] = state[NOW], state[FRONT] - 1, flag
-    events.delivered_row[at] = row
     state[HEARD] = at + 1
 
 

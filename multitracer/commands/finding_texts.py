@@ -80,8 +80,7 @@ EXPLAINED = {
         "Acknowledgements stop, the sender goes on until its window is full, and after the stall they rise "
         "again without a needed resend. The resends within it (marks in orange) are needless.",
         "`limited_s` in `count` stretches against `round_trip_ms`. With one capture, acknowledgements stand for "
-        "arrivals (one that was held on its way counts from when the receiver's timestamps say that it was sent) and "
-        "the layer is unknown; where the capture has a hole it is undecided.",
+        "arrivals and the layer is unknown; where the capture has a hole it is undecided.",
         "Record the link (RLP or RLC log, a modem's diagnostic log) to see whether it repeats, is stopped, or hands "
         "over. Handovers, a scheduler that serves others, and power saving (DRX) are usual; TCP with F-RTO and "
         "timestamps loses least.",

@@ -190,22 +190,6 @@ def test_a_path_that_stood_still_is_told_from_a_delayed_acknowledgement() -> Non
     assert "path_stall" not in milliseconds(found(*flight, ack(101, 201), ack(601, 401)))
 
 
-@pytest.mark.parametrize(
-    ("sent_ms", "tick_ms", "spent"), [(3050, 1, {}), (5050, 1, {"path_stall": 2100}), (3050, 3, {"path_stall": 2100})]
-)
-def test_an_acknowledgement_that_was_held_on_its_way_tells_when_its_data_came(
-    sent_ms: int, tick_ms: int, spent: dict[str, float]
-) -> None:
-    """By the receiver's timestamps, sent 50 ms before acknowledgements come, where their clock has a usual tick."""
-    times = [(100 * n, 100 * n + 100, 100 * n + 50) for n in range(30)] + [(3000, 5100, sent_ms), (5100, 5200, 5150)]
-    numbers = [1 + 100 * n for n in range(len(times))]
-    script = [
-        one for number, (sent, heard, answered) in zip(numbers, times, strict=True)
-        for one in (data(sent, number, number + 100), ack(heard, number + 100)._replace(stamp=1 + answered // tick_ms))
-    ]  # fmt: skip
-    assert {name: ms for name, ms in milliseconds(found(*script)).items() if name == "path_stall"} == spent
-
-
 def test_an_acknowledgement_of_what_was_sent_twice_is_no_round_trip() -> None:
     """Karn's algorithm, also where it is plain which copy it answers: the path then stood still again."""
     slow = (again(700, 101, 201, stamp=700), ack(2101, 201, echo=101))
