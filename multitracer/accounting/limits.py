@@ -197,11 +197,11 @@ def _rates_by_others(unsure: Ints, told: Told, several: Ints, samples: Ints) -> 
 
     `several` are the ends whose path had several rates, `samples` what all ends show of theirs.
     """
-    if told.path_bps is not None:
-        return told.path_bps[unsure]
-    if told.path_of is not None:
-        return shared_rates(samples, unsure, several, told.path_of)
-    return np.zeros(len(unsure))
+    of_whole = np.zeros(len(unsure)) if told.path_bps is None else told.path_bps[unsure]
+    if told.path_of is None or of_whole.all():
+        return of_whole
+    # A part may show a rate where the whole shows several.
+    return np.where(of_whole > 0, of_whole, shared_rates(samples, unsure, several, told.path_of))
 
 
 def _look_again(look_at: Callable[..., list[Any]], unsure: Directions, rates: Floats, kept: Any) -> Any:

@@ -72,7 +72,7 @@ class Limits:
     """
     changes: RateChanges
     sure: npt.NDArray[np.bool_]
-    """Whether deliveries of each end, or others of its path, show its rate, or the user told it."""
+    """False where neither the deliveries of an end, nor others of its path, nor the user tell the rate that it has."""
 
     def shown_bps(self) -> Floats:
         """The rate of the path of each end that had one throughout, in bit/s; 0 where nothing shows it."""

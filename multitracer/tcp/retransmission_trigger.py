@@ -23,6 +23,7 @@ from multitracer.tcp.scoreboard import (
 )  # fmt: skip
 from multitracer.tcp.sender_state import (
     ACKED_SEND_TIME,
+    ANEW_END,
     ANEW_TOP,
     BACKOFF,
     BY_TIMER,
@@ -52,6 +53,7 @@ from multitracer.tcp.sender_state import (
     UNA,
     UNDONE_AT,
     UNDONE_END,
+    UNDONE_OCTETS,
 )  # fmt: skip
 
 # Codes of schema.TRIGGERS, in its order.
@@ -115,7 +117,10 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
     by_no_timer = quiet <= AT_ONCE_NS or (not oldest and end < sender[TOP])
     if start >= sender[UNDONE_END] or not by_no_timer:
         return UNKNOWN
-    return ANEW if oldest and sender[UNDONE_AT] > 0 and now - sender[UNDONE_AT] <= AT_ONCE_NS else RECOVERY
+    just_undone = sender[UNDONE_AT] > 0 and now - sender[UNDONE_AT] <= AT_ONCE_NS
+    # A capture before segmentation has two segments of slow start as one, longer than what the timer resent.
+    single = end >= sender[TOP] or end - start <= sender[UNDONE_OCTETS]
+    return ANEW if oldest and just_undone and single else RECOVERY
 
 
 @inlined
@@ -231,10 +236,11 @@ def note_trigger(sender: Any, event: Any, start: int, end: int, sent_before: int
     elif trigger == UNKNOWN and end >= sender[TOP] and sender[SRTT] == 0:
         sender[PROBE_SENT] = 1  # it may have been one: there is no second
     elif trigger in (TIMEOUT, ANEW) or (trigger == FAST and sender[RECOVERY_END] <= una):
-        sender[BY_TIMER] = 1 if trigger == TIMEOUT and max(sender[RECOVERY_END], sender[UNDONE_END]) <= una else 0
+        by_timer = trigger == TIMEOUT and max(sender[RECOVERY_END], sender[UNDONE_END]) <= una
+        sender[BY_TIMER] = end - start if by_timer else 0
         begin_recovery(sender, stamp)
     if trigger == ANEW:
-        sender[ANEW_TOP] = sender[TOP]
+        sender[ANEW_TOP], sender[ANEW_END] = sender[TOP], end
     if trigger == TIMEOUT:
         sender[BACKOFF] += 1
         sender[EARLIER_DUPACKS] = sender[DUPACKS]
@@ -271,8 +277,7 @@ def decide_anew(sender: Any, board: Scoreboard, event: Any, segments: SegmentCol
     k = first_above(board.ends, sender[ROWS], top, sender[ROWS])
     beside = now - at <= AT_ONCE_NS
     beside = beside or (k < sender[ROWS] and segments.time_ns[board.notes[k, ORIGINAL]] - at <= AT_ONCE_NS)
-    following = first_above(board.ends, sender[ROWS], segments.seq[event[R_ROW]], 0)
-    if not beside and board.ends[following] < top:
+    if not beside and sender[ANEW_END] < top:
         return
     event[R_TRIGGER] = RECOVERY if beside else UNKNOWN
     sender[RECOVERY_END] = sender[RECOVERY_STAMP] = -1
@@ -288,7 +293,8 @@ def begin_recovery(sender: Any, stamp: int) -> None:
 @inlined
 def undo_recovery(sender: Any, now: int) -> None:
     """The recovery turned out to be needless, and is given up: what is retransmitted next begins another."""
-    sender[UNDONE_END], sender[UNDONE_AT] = sender[RECOVERY_END], sender[BY_TIMER] * now
+    sender[UNDONE_END], sender[UNDONE_OCTETS] = sender[RECOVERY_END], sender[BY_TIMER]
+    sender[UNDONE_AT] = now if sender[BY_TIMER] > 0 else 0
     sender[RECOVERY_END] = sender[RECOVERY_STAMP] = -1
     sender[DUPACKS] = sender[EARLIER_DUPACKS] = 0
 

@@ -24,11 +24,11 @@ SENT_ONCE, SACKED = -1, -2
 # cumulative or selective, covered it (NEVER: none). Of that acknowledgement: ACK_TSECR is its echoed timestamp (-1 if
 # selective), ACK_OLDEST whether the row was the oldest unacknowledged data, NEWEST_BEFORE the latest send time of data
 # known to have arrived before it, ECHO_BEFORE the latest timestamp that acknowledgements echoed before which stopped at
-# the row (0: none). DSACKS counts DSACKs, DSACKED_AT is the first; MAY_BE_NEEDED is the last copy that may have been
-# needed by them; NEEDED_AT is when the first retransmission known to be needed was sent (0: none); LATEST is the last
-# pair.
-(ACKED_AT, ACK_TSECR, ACK_OLDEST, NEWEST_BEFORE, ECHO_BEFORE, DSACKS, DSACKED_AT, MAY_BE_NEEDED, NEEDED_AT, COPIES,
- RETRANSMITTED_AT, LATEST, FACT_FIELDS) = range(13)  # fmt: skip
+# the row (0: none). DSACKS counts DSACKs, WHOLE_DSACKS those of all of the row, DSACKED_AT is the first; MAY_BE_NEEDED
+# is the last copy that may have been needed by them; NEEDED_AT is when the first retransmission known to be needed was
+# sent (0: none); LATEST is the last pair.
+(ACKED_AT, ACK_TSECR, ACK_OLDEST, NEWEST_BEFORE, ECHO_BEFORE, DSACKS, WHOLE_DSACKS, DSACKED_AT, MAY_BE_NEEDED,
+ NEEDED_AT, COPIES, RETRANSMITTED_AT, LATEST, FACT_FIELDS) = range(14)  # fmt: skip
 # Columns of a pair, one retransmission (EVENT) of one scoreboard row (BOARD_ROW). COPY is the number of the copy
 # (0: the original), PREVIOUS the pair of the copy before it (-1: the original), WHOLE whether all of the row was
 # retransmitted, ALREADY_ACKED whether it had been acknowledged before, in the order of the capture.
@@ -118,13 +118,14 @@ def note_first_ack(fact: Any, now: int, tsecr: int, oldest: int, newest_before: 
 def note_dsack(fact: Any, whole: bool, now: int) -> None:
     """Note a DSACK of a retransmitted row, of the `whole` or of a part.
 
-    As many copies as it is DSACKs, and one more, have arrived of those that were sent by now: the first to arrive is
-    none of the last, which were needless, whichever of them came twice.
+    Of the copies sent by now one more has arrived than duplicates of the whole are reported. So the first to arrive is
+    not among the last ones, as many as there are reports: these were needless, whichever of them came.
     """
     fact[DSACKS] += 1
     fact[DSACKED_AT] = min(fact[DSACKED_AT], now)
     if whole:
-        fact[MAY_BE_NEEDED] = min(fact[MAY_BE_NEEDED], fact[COPIES] - 1 - fact[DSACKS])
+        fact[WHOLE_DSACKS] += 1
+        fact[MAY_BE_NEEDED] = min(fact[MAY_BE_NEEDED], fact[COPIES] - 1 - fact[WHOLE_DSACKS])
 
 
 @kernel

@@ -117,14 +117,14 @@ def told_by_receiver(rows: Any, copies: int, copy: int, fact: Any, tsval: Any, s
     """What acknowledgements say of a copy, whenever they came: (code of SPURIOUS, rule).
 
     As many duplicates as resends (RFC 2883), of all or of the last when they came; or the timestamp of the copy that
-    arrived first (RFC 3522).
+    arrived first (RFC 3522). Duplicates that this timestamp contradicts were made by the network.
     """
     resends = fact[COPIES] - 1
     if fact[DSACKS] >= resends:
         return YES, DSACK
-    if copy > fact[MAY_BE_NEEDED]:
-        return YES, DSACK_SINCE
     first = eifel_first_copy(rows, copies, fact, tsval, sends_dsacks)
+    if first < copy and copy > fact[MAY_BE_NEEDED]:
+        return YES, DSACK_SINCE
     if 0 <= first < copy:
         return YES, EIFEL_EARLIER
     if first >= copy and fact[DSACKS] <= resends - first:

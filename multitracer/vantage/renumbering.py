@@ -40,6 +40,8 @@ _SAME_SUMS = 0.8
 """Share of the packets in common whose checksums differ by what was rewritten, and by no more."""
 _MOST_ALIKE = 16
 """SYNs that say the same are compared up to this number."""
+_FEW_ALIKE = 8
+"""So many may be one SYN before and after several firewalls; of more, most are of different connections."""
 
 
 class Use(NamedTuple):
@@ -67,8 +69,7 @@ def find_rewritten(
     packets: pd.DataFrame, syn_options: pd.DataFrame, flows: pd.DataFrame, place: Any
 ) -> list[Rewritten]:
     """Find the connections that went through a firewall between two places; `place` is one number per packet."""
-    answers = _Answers(packets, syn_options["packet"].to_numpy(), place)
-    pairs = [pair for pair in _alike_syns(packets, answers, place) if answers.alike(*pair)]
+    pairs = list(_alike_syns(packets, _Answers(packets, syn_options["packet"].to_numpy(), place), place))
     if not pairs:
         return []
     uses = _Uses(packets, place, sorted({row for pair in pairs for row in pair}))
@@ -88,8 +89,7 @@ def find_rewritten(
 class _Answers:
     """The SYNs that were answered where they were seen, and what their answers say.
 
-    Of those that a port scan leaves unanswered, and of those of many hosts that begin at once, nearly all say the same:
-    their answers, which pass both places too, tell them apart.
+    A port scan leaves most of its SYNs unanswered.
     """
 
     def __init__(self, packets: pd.DataFrame, rows: Ints, place: Any) -> None:
@@ -108,7 +108,7 @@ class _Answers:
     def _said(self) -> dict[int, set[int]]:
         """What was answered to each SYN, by its row."""
         said: dict[int, set[int]] = {}
-        key = fingerprint(self._answers, ("ip_id", "raw_window", "payload_bytes", "tsval"))
+        key = fingerprint(self._answers, ("ip_id", "payload_bytes", "tsval"))
         for one, says in zip(self._answered.tolist(), key.tolist(), strict=True):
             said.setdefault(one, set()).add(says)
         return {row: said[one] for row, one in zip(self.syns.tolist(), self._asked.tolist(), strict=True)}
@@ -127,7 +127,11 @@ def _identity(packets: pd.DataFrame, rows: Ints, place: Any, direction: Any, seq
 
 
 def _alike_syns(packets: pd.DataFrame, answers: _Answers, place: Any) -> Iterator[tuple[int, int]]:
-    """Pairs of rows of answered SYNs that say the same, but for addresses and numbers, the earlier row first."""
+    """Pairs of rows of answered SYNs that say the same, but for addresses and numbers, the earlier row first.
+
+    Where more of them do than a path has firewalls, as in a port scan or where many hosts begin at once, an answer to
+    one must say the same as one to the other, too.
+    """
     rows = answers.syns
     some = packets.take(rows)
     key = fingerprint(some, ("ip_id", "raw_window", "payload_bytes", "tsval"))
@@ -145,7 +149,9 @@ def _alike_syns(packets: pd.DataFrame, answers: _Answers, place: Any) -> Iterato
                 # What has its own numbers at both places, and other addresses at most, is found packet by packet.
                 rewritten = seq[one] != seq[other] or (where[one] == where[other] and flow[one] != flow[other])
                 if rewritten and (close or (stamped[one] and number[one] != number[other])):
-                    yield int(rows[one]), int(rows[other])
+                    pair = int(rows[one]), int(rows[other])
+                    if stop - start <= _FEW_ALIKE or answers.alike(*pair):
+                        yield pair
 
 
 def _runs_of_several(ordered: Any) -> list[tuple[int, int]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,7 @@ from sending import Segment, ack, blocks, data, judged, table
 
 from multitracer.accounting.limits import Told, find_limits
 from multitracer.accounting.shared_rate import shared_rates
-from multitracer.model.limits import Floats, Limits
+from multitracer.model.limits import Floats, Limits, RateChanges
 from multitracer.model.paths import Paths
 from multitracer.tcp.connection_rows import Groups
 from multitracer.vantage.paths import path_numbers
@@ -117,6 +119,23 @@ def test_a_part_of_a_trace_has_the_rates_that_the_whole_shows() -> None:
     part = limits_of(flights[0], path_bps=whole.shown_bps())
     assert part.shares[0].tolist() == whole.shares[0].tolist()
     assert part.rate_bps[0] == whole.rate_bps[0]
+
+
+def test_a_part_may_show_a_rate_where_the_whole_shows_none() -> None:
+    """Four flights behind a faster link, and four behind a slower one later: each four show theirs."""
+    early, late = ([flight(1000 * at, apart) for at in range(first, first + 4)] for first, apart in ((0, 10), (4, 20)))
+    whole = limits_of(*early, *late)
+    assert whole.shown_bps().tolist() == [0] * 16
+    part = limits_of(*early, path_bps=whole.shown_bps()[:8])
+    assert milliseconds(part)["path_rate"] == pytest.approx(60, rel=0.05)
+
+
+def test_a_path_that_had_several_rates_has_none_for_a_part() -> None:
+    """Which of them holds in it its own deliveries tell."""
+    one = limits_of(*(flight(1000 * number, 10) for number in range(4)))
+    assert one.shown_bps()[0] > 0
+    changed = replace(one, changes=RateChanges(np.array([0]), np.array([0]), np.array([1e6])))
+    assert changed.shown_bps()[:3].tolist() == [0, 0, one.shown_bps()[2]]
 
 
 def test_a_rate_that_nothing_shows_is_none_of_the_whole() -> None:

@@ -243,11 +243,28 @@ def test_a_resend_alone_after_a_timeout_was_undone_begins_a_recovery(beside, tri
         assert triggers(replayed(*script, ack(1200, 201), again(1200, 201, 301)))[1:] == [ANEW, RECOVERY]
 
 
-def test_the_only_segment_left_after_a_timeout_was_undone_tells_nothing():
-    """Whether the sender undid it or not, there is one to be sent again."""
-    flight = [data(n, 1 + 100 * n, 101 + 100 * n) for n in range(2)]
-    answered = (again(1000, 1, 101), ack(1100, 101, dsack=(1, 101)), again(1100, 101, 201))
+@pytest.mark.parametrize("segments", [1, 2])
+def test_all_that_is_left_after_a_timeout_was_undone_tells_nothing(segments):
+    """Whether the sender undid it or not, there is no more to be sent again, in one record of the capture."""
+    flight = [data(n, 1 + 100 * n, 101 + 100 * n) for n in range(1 + segments)]
+    answered = (again(1000, 1, 101), ack(1100, 101, dsack=(1, 101)), again(1100, 101, 101 + 100 * segments))
     assert triggers(replayed(SACK, *flight, *answered))[1] == UNKNOWN
+
+
+def test_two_segments_in_one_record_after_a_needless_timeout_are_slow_starts():
+    """As a capture before segmentation has what leaves at once."""
+    flight = [data(n, 1 + 100 * n, 101 + 100 * n) for n in range(5)]
+    answered = (again(1000, 1, 101), ack(1100, 101, dsack=(1, 101)), again(1100, 101, 301))
+    assert triggers(replayed(SACK, *flight, *answered))[1] == RECOVERY
+
+
+def test_a_timeout_within_what_was_undone_begins_no_other_recovery_by_an_undo():
+    """Some of it had been sent again before (Linux tcp_enter_loss keeps no state to undo to): the sender goes on."""
+    flight = [data(n, 1 + 100 * n, 101 + 100 * n) for n in range(4)]
+    undone = (again(1000, 1, 101), ack(1100, 101, dsack=(1, 101)), again(1100, 101, 201))
+    second = (ack(1200, 201, dsack=(101, 201)), again(4000, 201, 301), ack(4100, 301, dsack=(201, 301)))
+    found = triggers(replayed(SACK, *flight, *undone, *second, again(4100, 301, 401)))
+    assert ANEW not in found[3:]
 
 
 def test_a_timeout_that_came_twice_is_not_undone_by_one_duplicate():

@@ -54,6 +54,22 @@ def test_a_duplicate_was_needless_in_the_last_resend_at_least():
     assert sent_on["spurious"].tolist() == ["yes", "yes"]
 
 
+def test_a_duplicate_that_the_network_made_does_not_make_a_needed_resend_needless():
+    """The acknowledgement echoes the second resend's own timestamp: it was the first copy that came."""
+    resends = (again(500, 101, 201, stamp=500), again(900, 101, 201, stamp=900))
+    script = (*REPORTS, data(200, 101, 201, stamp=200), data(201, 201, 301, stamp=201), *resends)
+    found = judged(*script, ack(1000, 301, echo=900), ack(1001, 301, echo=900, dsack=(101, 201)))
+    assert "yes" not in found["spurious"].tolist()
+
+
+def test_a_duplicate_of_a_part_proves_nothing_of_the_rest():
+    """Of a record of two segments the first came twice, and later all of it: one resend was needless, not two."""
+    resends = [again(at, 101, 301) for at in (500, 900, 1700)]
+    reports = (ack(1010, 101, dsack=(101, 201)), ack(1800, 301, dsack=(101, 301)))
+    found = judged(*WARM, data(200, 101, 301), *resends[:2], reports[0], resends[2], reports[1])
+    assert found["spurious"].tolist() == ["unknown", "unknown", "yes"]
+
+
 def test_an_acknowledgement_too_soon_answers_an_earlier_copy():
     """An acknowledgement within half of the least round trip after the retransmission proves it spurious."""
     assert verdict(*WARM, *PAIR, again(500, 101, 201), ack(549, 301)) == (

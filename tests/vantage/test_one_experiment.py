@@ -266,6 +266,15 @@ def test_a_firewall_in_one_file_has_two_sides(tmp_path, interface, changes, shif
     assert totals(write(tmp_path / "firewall.pcapng", both)) == totals(write(tmp_path / "plain.pcapng", packets))
 
 
+def test_a_firewall_may_change_the_ip_id_and_timestamp_of_an_answer(tmp_path: Path) -> None:
+    """What the packets have in common decides, not one of them."""
+    packets = transfer()
+    outside = beyond(renumbered(packets, (123_456_789, 0)), 200, ttl=63)
+    changed = [replace(one, ip_id=77, tsval=5) if one.flags == SYN | ACK else one for one in outside]
+    found = multitracer.analyze(write(tmp_path / "firewall.pcapng", in_time(packets, changed))).summary()
+    assert len(found["connections"]) == 1
+
+
 @pytest.mark.parametrize("answers", [0, 1])
 def test_the_syns_of_a_port_scan_are_not_compared_with_one_another(tmp_path, answers, monkeypatch):
     """All have one IP ID: those that nothing answers, or each with another one, are of different connections."""
