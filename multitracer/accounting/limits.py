@@ -252,16 +252,16 @@ def capture_of(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame, came:
 def _rightful(resent: pd.DataFrame) -> Any:
     """Which timeouts are taken for needed though their verdict is unknown: nothing of an earlier copy came back.
 
-    Losses of data are told so from those of acknowledgements, which are seldom all that is lost. Not where a later
-    resend of the same octets shows that acknowledgements were: one before may have been needless too.
+    That its data was lost is the likelier then than that all its acknowledgements were. But where a later resend of the
+    same octets turned out to be needless with nothing heard, acknowledgements were lost there: it stays unknown.
     """
     unanswered = (resent["late_ack"] == 0).to_numpy()
     rightful = unanswered & ((resent["trigger"] == "timeout") & (resent["spurious"] == "unknown")).to_numpy()
-    lost = unanswered & (resent["spurious"] == "yes").to_numpy()
-    if not rightful.any() or not lost.any():
+    needless = unanswered & (resent["spurious"] == "yes").to_numpy()
+    if not rightful.any() or not needless.any():
         return rightful
     octets = [resent[name] for name in ("connection", "sender", "seq")]
-    latest = resent["segment"].where(lost, -1).groupby(octets).transform("max")
+    latest = resent["segment"].where(needless, -1).groupby(octets).transform("max")
     return rightful & (latest < resent["segment"]).to_numpy()
 
 
@@ -342,12 +342,11 @@ def limit_directions(
             if pieces > 1:
                 rates = several_rates(end, pieces, room)
             find_stalls(events, state, not arrivals)
-            shortest = np.int64(0)
+            longer, shortest = np.int64(0), np.int64(0)
             if not sure:
-                shortest = (
-                    least_without_data(rows, packed, end & 1, capture) if arrivals else directions.trip_ns[number]
-                )
-            find_queue(capture, room, rates, 0 if sure else directions.trip_ns[number], shortest, not arrivals)
+                longer = directions.trip_ns[number]
+                shortest = least_without_data(rows, packed, end & 1, capture) if arrivals else longer
+            find_queue(capture, room, rates, longer, shortest, not arrivals)
         else:
             events.counts[:] = 0
         add_up(end, directions.least_ns[number], events, state, room.ledger)
