@@ -14,6 +14,7 @@ from operator import itemgetter
 
 from multitracer.model.limits import LIMITS
 from multitracer.replay.arq import notes
+from multitracer.replay.arq.rlc.um import HEAD_BYTES
 from multitracer.replay.record.known_run import BY_TIMER, FAST, PROBE, RECOVERY, TIMEOUT, Copy, KnownRun, State
 from multitracer.replay.record.spans import Spans, charged, joined, length
 from multitracer.replay.record.transfer import Transfer
@@ -125,22 +126,51 @@ def _lost_on_air(transfer: Transfer) -> Iterator[tuple[int, int]]:
     """
     run, side = transfer.run, transfer.end
     direction, own = run.setting.radio[side], set(map(id, transfer.copies))
-    sent = run.link[(run.link["event"] == notes.SENT) & (run.link["side"] == side) & (run.link["what"] == 0)]
-    begins, ends = (times.tolist() for times in air_times(sent["time_ns"], sent["octets"], direction))
-    octets, dropped = sent["octets"].tolist(), _dropped_octets(transfer)
-    place = 0
+    frames, dropped = _FilledFrames(transfer), _dropped_octets(transfer)
     for (end, _), copy in sorted(run.given.items(), key=itemgetter(0)):
         if end != side or copy.refused or copy.given_ns is None:
             continue
+        ended = frames.fill(copy.packet.octets - dropped.get(id(copy), 0), copy.given_ns)
         if copy.delivered_ns is not None:
-            place = max(place, bisect_left(begins, copy.delivered_ns - direction.delay_ns + direction.slot_ns))
-            continue
-        left, ended = copy.packet.octets - dropped.get(id(copy), 0), copy.given_ns
-        place = max(place, bisect_left(begins, copy.given_ns)) if left > 0 else place
-        while left > 0 and place < len(ends):
-            ended, left, place = ends[place], left - octets[place], place + 1
-        if id(copy) in own:
+            frames.go_on(copy.delivered_ns - direction.delay_ns + direction.slot_ns)
+        elif id(copy) in own:
             yield _waits_from(transfer, copy, copy.given_ns), ended
+
+
+class _FilledFrames:
+    """The frames of a link that sends none again, filled with packets in the order in which it was given them.
+
+    RLC in unacknowledged mode fills the rest of a PDU with the next SDU (25.322 11.2.2.1), if that was there when the
+    PDU was made: as it goes on the air, where they are not handed down ahead.
+    """
+
+    def __init__(self, transfer: Transfer) -> None:
+        run, side = transfer.run, transfer.end
+        sent = run.link[(run.link["event"] == notes.SENT) & (run.link["side"] == side) & (run.link["what"] == 0)]
+        direction = run.setting.radio[side]
+        times = air_times(sent["time_ns"], sent["octets"], direction)
+        self._begins, self._ends = (one.tolist() for one in times)
+        self._shared = run.scenario.word("link.protocol") == "rlc-um" and not direction.eager
+        self._data = (sent["octets"] - (HEAD_BYTES if self._shared else 0)).tolist()
+        self._next, self._rest = 0, 0
+
+    def fill(self, octets: int, given_ns: int) -> int:
+        """When the last frame with octets of a packet that the link was given then has ended."""
+        first = bisect_left(self._begins, given_ns)
+        left, ended = octets, given_ns
+        if self._rest > 0 and first < self._next and left > 0:
+            left, ended = left - self._rest, self._ends[self._next - 1]
+        self._next = max(self._next, first) if left > 0 else self._next
+        while left > 0 and self._next < len(self._ends):
+            ended, left = self._ends[self._next], left - self._data[self._next]
+            self._next += 1
+        self._rest = -left if self._shared else 0
+        return ended
+
+    def go_on(self, begin_ns: int) -> None:
+        """Whatever was counted: the last frame with octets of the latest packet is the one before that time."""
+        at = bisect_left(self._begins, begin_ns)
+        self._next, self._rest = at, self._rest if at == self._next else 0
 
 
 def _dropped_octets(transfer: Transfer) -> dict[int, int]:

@@ -71,6 +71,20 @@ def test_what_a_full_queue_of_frames_drops_is_never_on_the_bottleneck() -> None:
     assert limits_truth.joined(limits_truth._on_the_link(found)) == [(0, 90), (500, 590)]
 
 
+@pytest.mark.parametrize(("eager", "end"), [(False, 305), (True, 461)])
+def test_packets_share_frames_of_unacknowledged_mode(eager: bool, end: int) -> None:
+    """Three of 90 octets, all lost, in frames of 60 and a header: in five, the last of them with the next packet's.
+
+    If each fills frames of its own, the sixth is its, too.
+    """
+    found = transfer("rlc-um", *(copy(0, seq, given_ns=0) for seq in (1, 2, 3)))
+    found.run.setting.radio[0].eager = eager
+    found.run.link = table(6, notes.ROW)
+    found.run.link["event"], found.run.link["octets"] = notes.SENT, 61
+    found.run.link["time_ns"] = [0, 61, 122, 183, 244, 400]
+    assert limits_truth.joined(limits_truth._on_the_link(found)) == [(0, end)]
+
+
 @pytest.mark.parametrize(("packets", "busy"), [(0, [(0, 90), (180, 270)]), (8, [(0, 270)])])
 def test_the_queue_of_the_terminals_interface_is_the_bottlenecks(packets: int, busy: Any) -> None:
     """The second packet waits in it while the link sends another transfer's; without one the link is given it late."""
