@@ -29,6 +29,7 @@ from multitracer.tcp.sender_state import (
     BY_TIMER,
     DUPACKS,
     EARLIER_DUPACKS,
+    FIRST_PARTIAL,
     HIGH_SACK,
     LAST_DUPACK,
     LAST_PROGRESS,
@@ -96,7 +97,7 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
     if una < sender[RECOVERY_END]:
         timed = elapsed >= least or is_unprovoked(sender, quiet, since_sent, least, now)
         between = may_be_between_acknowledgements(sender, quiet, since_sent, elapsed, now)
-        ran_out = ran_out or (alone and timed and not between)
+        ran_out = ran_out or (alone and ((timed and not between) or is_impatient(sender, since_sent, least, now)))
         # Reno leaves a recovery with its first partial acknowledgement, and can begin another within it. With SACK one
         # begins after a timeout, by three duplicates since then.
         anew = sender[DUPACKS] == sender[EARLIER_DUPACKS] + DUPACK_THRESHOLD and is_unheard_of(sender, since_sent, now)
@@ -139,6 +140,17 @@ def is_unprovoked(sender: Any, quiet: int, since_sent: int, least: int, now: int
         return False
     unheard_of = is_unheard_of(sender, since_sent, now)
     return bool(unheard_of or not may_be_reordering_timer(sender, quiet, since_sent))
+
+
+@inlined
+def is_impatient(sender: Any, since_sent: int, least: int, now: int) -> bool:
+    """Whether the timer of a NewReno sender has run out that only the first partial acknowledgement restarted.
+
+    That is its impatient variant (RFC 6582 4). Each partial acknowledgement lets it send one segment again, and without
+    SACK nothing else tells of one that it is lost: a second copy since the latest is the timer's.
+    """
+    again = sender[SACK_CAPABLE] == 0 and now - since_sent >= sender[LAST_PROGRESS]
+    return bool(again and sender[FIRST_PARTIAL] > 0 and now - sender[FIRST_PARTIAL] >= least)
 
 
 @inlined
@@ -226,6 +238,8 @@ def note_trigger(sender: Any, event: Any, start: int, end: int, sent_before: int
     trigger = classify_trigger(sender, start, end, quiet, elapsed, now - sent_before, now)
     if trigger == TIMEOUT and elapsed < least_rto(sender):
         elapsed = now - sender[TIMER_START]  # the resend before did not restart the timer
+        if elapsed < least_rto(sender) and sender[FIRST_PARTIAL] > 0:
+            elapsed = max(elapsed, now - sender[FIRST_PARTIAL])  # nor did the latest acknowledgement
     event[R_TRIGGER], event[R_SINCE_ACK], event[R_ELAPSED] = trigger, now - sender[LAST_PROGRESS], elapsed
     event[R_DUPACKS], event[R_SACKED_ABOVE] = sender[DUPACKS], max(0, sender[HIGH_SACK] - end)
     event[R_RTO] = sender[RTO] << min(sender[BACKOFF], MOST_BACKOFF)
@@ -239,6 +253,7 @@ def note_trigger(sender: Any, event: Any, start: int, end: int, sent_before: int
         by_timer = trigger == TIMEOUT and max(sender[RECOVERY_END], sender[UNDONE_END]) <= una
         sender[BY_TIMER] = end - start if by_timer else 0
         begin_recovery(sender, stamp)
+        sender[FIRST_PARTIAL] = NEVER if trigger == TIMEOUT else 0
     if trigger == ANEW:
         sender[ANEW_TOP], sender[ANEW_END] = sender[TOP], end
     if trigger == TIMEOUT:

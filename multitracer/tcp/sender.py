@@ -51,6 +51,7 @@ from multitracer.tcp.sender_state import (
     EARLIER_DUPACKS,
     EVENTS,
     FACTS,
+    FIRST_PARTIAL,
     FIRST_UNACKED,
     HIGH_SACK,
     LAST_DUPACK,
@@ -203,6 +204,8 @@ def advance_una(sender: Any, ends: Any, number: int, now: int) -> int:
     sender[DUPACKS] = sender[EARLIER_DUPACKS] = sender[PROBE_SENT] = sender[BACKOFF] = sender[NEWEST_ECHO] = 0
     if number >= sender[RECOVERY_END]:
         sender[RECOVERY_END] = sender[RECOVERY_STAMP] = -1
+    elif sender[FIRST_PARTIAL] == 0:
+        sender[FIRST_PARTIAL] = now
     return first
 
 

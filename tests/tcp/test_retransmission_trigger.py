@@ -159,6 +159,18 @@ def test_a_recovery_may_go_on_at_its_own_pace_until_the_timer_runs_out(ms, trigg
     assert triggers(found) == [FAST, RECOVERY, trigger]
 
 
+@pytest.mark.parametrize(
+    ("start", "ms", "trigger"), [((), 350, TIMEOUT), ((), 220, RECOVERY), ((SACK,), 350, RECOVERY)]
+)
+def test_partial_acknowledgements_but_the_first_need_not_restart_the_timer(start, ms, trigger):
+    """RFC 6582 4: the impatient variant; without SACK nothing else sends again what was since the latest of them."""
+    lost = [*FLIGHT, ack(50, 101), *(ack(51 + n, 101) for n in range(3)), again(53, 101, 201)]
+    partial = [ack(100, 201), again(100, 201, 301), ack(300, 301), again(300, 301, 401)]
+    found = replayed(*start, *lost, *partial, again(100 + ms, 301, 401))
+    assert triggers(found)[-1] == trigger
+    assert trigger == RECOVERY or found.events[-1, R_ELAPSED] == ms * MS
+
+
 def test_a_timer_that_was_doubled_often_has_a_longest_value():
     """RFC 6298 2.5: 60 s or more; a sender that keeps to 60 s resends sooner than the doublings say."""
     times = [round(1e3 * sum(min(2**n, 60) for n in range(1, 1 + count))) for count in range(1, 14)]
