@@ -82,11 +82,11 @@ def join_layers(captures: Captures, streams: Streams, logs: Logs) -> LinkLayer:
         for link, reverse, protocol in named
     }
     counted = rows(links, frames, stops, timings)
-    main = _main(counted, frames)
     if not len(captures.segments):
-        return LinkLayer(logs.link, stops, timings, counted, main)
+        return LinkLayer(logs.link, stops, timings, counted, _main(counted, frames))
     errors = _log_errors(captures.alignment.worsts_ns, logs, frames)
     found = _correlated(captures, streams, logs.link, errors)
+    main = _main(counted, frames, found.segment_frames)
     return LinkLayer(logs.link, stops, timings, counted, main, found.links, found.segment_frames, found.notes, errors)
 
 
@@ -128,13 +128,24 @@ def _logged(frames: pd.DataFrame) -> dict[tuple[int, bool], list[int]]:
     return {(int(link), bool(sent)): inputs.tolist() for (link, sent), inputs in numbers.items()}
 
 
-def _main(found: list[dict[str, Any]], frames: pd.DataFrame) -> int | None:
-    """The link with most user data, sent or received, whichever its logs have more of; None without links."""
+def _main(found: list[dict[str, Any]], frames: pd.DataFrame, carried: pd.DataFrame | None = None) -> int | None:
+    """The link with most data; None without links.
+
+    That is what it `carried` of captured transfers, as a link may carry more of what was not captured the other way.
+    Of equal ones it is that with most user data, sent or received, whichever its logs have more of.
+    """
     if not found:
         return None
     payload = frames["payload_bytes"].clip(lower=0).groupby([frames["link"], frames["sent"]]).sum()
-    best = max(found, key=lambda row: max(payload.get((row["id"], sent), 0) for sent in (True, False)))
-    return int(best["id"])
+    captured: dict[int, int] = {}
+    if carried is not None:
+        first = carried[((carried["segment"] >= 0) & (carried["transmission"] == 0)).to_numpy()]
+        captured = first["payload_bytes"].clip(lower=0).groupby(first["link"]).sum().to_dict()
+
+    def data(row: dict[str, Any]) -> tuple[int, int]:
+        return captured.get(row["id"], 0), max(payload.get((row["id"], sent), 0) for sent in (True, False))
+
+    return int(max(found, key=data)["id"])
 
 
 def told_by_link(streams: Streams, layer: LinkLayer) -> Streams:
