@@ -12,6 +12,7 @@ import numpy.typing as npt
 from multitracer.link.frames import ACTIVE_TYPES
 from multitracer.link.packets import CarriedPacket
 from multitracer.model.schema import MARKS
+from multitracer.wire.rlc_umts import SPEC
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,12 +52,14 @@ def delivered(
     protocol: str,
     *,
     is_exact: bool = False,
+    moves: Ints | None = None,
 ) -> list[int]:
     """The time in ns at which the last missing frame of each packet arrived, or NEVER, or SPOILT.
 
     `far` are the packets reassembled from the receiver's log of the same link; with `is_exact` from only those frames
     that its entity delivered, so that each of them was. Else one that arrived behind a gap, and that a reset discarded
-    before it could be delivered in sequence, is not; RLP always delivers in sequence, RLC may.
+    before it could be delivered in sequence, is not; RLP always delivers in sequence, RLC may. What one of the `moves`,
+    rows of MRWs that came, gives up is no gap.
     """
     time_ns, sn = frames["time_ns"].to_numpy(), frames["sn"].to_numpy()
     waiting: dict[tuple[frozenset[int], bytes], list[CarriedPacket]] = {}
@@ -71,7 +74,37 @@ def delivered(
             whole.append(int(time_ns[same.pop().first_transmissions].max()))
         else:
             whole.append(SPOILT if number in spoilt else NEVER)
-    return _in_sequence(packets, whole, always=protocol == "rlp", is_exact=is_exact)
+    given_up = _given_up(packets, frames, moves) if moves is not None and len(moves) else np.zeros(len(packets), bool)
+    gaps = (np.array(whole, dtype=np.int64) == NEVER) & ~given_up & (not is_exact)
+    return _in_sequence(packets, whole, gaps.tolist(), always=protocol == "rlp")
+
+
+def _given_up(packets: Sequence[CarriedPacket], frames: pd.DataFrame, moves: Ints) -> Any:
+    """Which packets are given up by one of these MRWs: it names the last one, by the PDU that it ends in (25.322 11.6).
+
+    Of several that end there it is the N_LENGTH-th; with none of them, the last that ends before.
+    """
+    time_ns, sn, lis = (frames[name].to_numpy() for name in ("time_ns", "sn", "lis"))
+    told = sn[moves].astype(np.int64)
+    counts = np.array([0 if own is None else int(next(iter(own))) for own in lis[moves]], dtype=np.int64)
+    over = _epochs_over(packets, time_ns)
+    found, ends = np.zeros(len(packets), dtype=np.bool_), dict[int, int]()
+    for number, packet in enumerate(packets):
+        last = int(packet.first_transmissions[-1])
+        ends[last] = ends.get(last, 0) + 1
+        ahead = (told - int(sn[last])) % SPEC.am_modulus
+        named = np.where(ahead == 0, counts >= ends[last], ahead < SPEC.am_modulus // 2)
+        then = (time_ns[moves] >= time_ns[packet.rows[0]]) & (time_ns[moves] < over[packet.epoch])
+        found[number] = (named & then & (told >= 0)).any()
+    return found
+
+
+def _epochs_over(packets: Sequence[CarriedPacket], time_ns: Ints) -> dict[int, int]:
+    """When the first packet of the next epoch was sent, for each epoch."""
+    begins: dict[int, int] = {}
+    for packet in packets:
+        begins.setdefault(packet.epoch, int(time_ns[packet.rows[0]]))
+    return dict(zip(begins, [*list(begins.values())[1:], _AFTER], strict=True))
 
 
 def perhaps_out_of_sequence(rows: Ints, whole_ns: Ints, given_ns: Ints, segments: pd.DataFrame) -> Any:
@@ -179,19 +212,18 @@ def _numbers(packet: CarriedPacket, sn: Ints) -> frozenset[int]:
     return frozenset(sn[packet.rows].tolist())
 
 
-def _in_sequence(packets: Sequence[CarriedPacket], whole: list[int], *, always: bool, is_exact: bool) -> list[int]:
+def _in_sequence(packets: Sequence[CarriedPacket], whole: list[int], gaps: list[bool], *, always: bool) -> list[int]:
     """Delivery times after in-sequence delivery.
 
-    Unless it is certain (`always`), only packets after a gap that a reset may have discarded become NEVER; none where
-    `whole` has only what was delivered.
+    Unless it is certain (`always`), only packets after one of the `gaps` that a reset may have discarded become NEVER.
     """
     last_epoch = max((packet.epoch for packet in packets), default=0)
     epoch, latest, gap = -1, NEVER, False
     times = []
-    for packet, time in zip(packets, whole, strict=True):
+    for packet, time, is_gap in zip(packets, whole, gaps, strict=True):
         if packet.epoch != epoch:
             epoch, latest, gap = packet.epoch, NEVER, False
-        gap = gap or (time == NEVER and not is_exact)
+        gap = gap or is_gap
         latest = max(latest, time)
         if time == NEVER or (gap and (always or epoch != last_epoch)):
             times.append(NEVER)

@@ -194,7 +194,8 @@ class _LinkMatcher:
             return delivered(self.packets, self.packets, frames, protocol)
         heard = frames_taken(frames, received, self.reverse) if protocol == "rlp" else None
         if heard is None:
-            return delivered(self.packets, reassemble(frames, received, protocol), frames, protocol)
+            moves = received[(frames["type"] == "MRW").to_numpy()[received]]
+            return delivered(self.packets, reassemble(frames, received, protocol), frames, protocol, moves=moves)
         far = reassemble(renumbered(frames, heard), heard.rows, protocol)
         return delivered(self.packets, far, frames, protocol, is_exact=True)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scenes import frames
+import pytest
+from scenes import frames, numbered
 
 from multitracer.correlation.delivery import NEVER, delivered, taken
 from multitracer.link.packets import CarriedPacket
@@ -40,10 +41,10 @@ def test_a_reset_is_over_when_the_entity_sends_again() -> None:
     assert times(*lost) == [10, 60]
 
 
-def packet(row: int) -> CarriedPacket:
+def packet(row: int, epoch: int = 0) -> CarriedPacket:
     """A packet in one frame."""
     rows = np.array([row])
-    return CarriedPacket(b"%d" % row, rows, rows, np.array([1]), 0, complete=True)
+    return CarriedPacket(b"%d" % row, rows, rows, np.array([1]), epoch, complete=True)
 
 
 def test_behind_what_never_came_rlp_delivers_only_what_its_entity_is_known_to_have_taken() -> None:
@@ -53,3 +54,18 @@ def test_behind_what_never_came_rlp_delivers_only_what_its_entity_is_known_to_ha
     far = [packets[0], packets[2]]
     assert delivered(packets, far, table, "rlp") == [times[0], NEVER, NEVER]
     assert delivered(packets, far, table, "rlp", is_exact=True) == [times[0], NEVER, times[2]]
+
+
+@pytest.mark.parametrize(
+    ("number", "count", "ms", "came"),
+    [(1, 1, 50, True), (2, 0, 50, True), (1, 0, 50, False), (0, 1, 50, False), (1, 1, 5, False), (1, 1, 90, False)],
+)
+def test_behind_what_an_mrw_gives_up_a_reset_discards_nothing(number: int, count: int, ms: int, came: bool) -> None:
+    """25.322 11.6: the receiver is told to go on, and delivers what follows; if it is told, and before the reset."""
+    sent = [(10.0 * row, "AMD", row, 0, 0) for row in range(3)]
+    table = numbered(*sent, (80.0, "AMD", 0, 0, 0), (float(ms), "MRW", number, 0, count))
+    rows, mrw = range(4), np.array([4])
+    packets = [packet(row, epoch) for row, epoch in zip(rows, (0, 0, 0, 1), strict=True)]
+    times = table["time_ns"].tolist()
+    found = delivered(packets, [packets[0], *packets[2:]], table, "rlc-umts", moves=mrw)
+    assert found == [times[rows[0]], NEVER, times[rows[2]] if came else NEVER, times[rows[3]]]
