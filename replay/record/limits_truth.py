@@ -192,9 +192,12 @@ def _dropped_octets(transfer: Transfer) -> dict[int, int]:
 
 
 def stalls(transfer: Transfer) -> Spans:
-    """Stretches of more than two round trips in which data was in flight, none of it lost, and nothing arrived."""
+    """Stretches of more than two round trips in which data was in flight, none of it lost, and nothing arrived.
+
+    What had been resent before such a stretch is in flight as any other.
+    """
     trips = transfer.trips
-    lost = {one.copy.packet.seq for one in transfer.resends if not one.spurious}
+    resent = {one.copy.packet.seq: one.copy.sent_ns for one in transfer.resends if not one.spurious}
     flying: list[Copy] = []
     sent, trip, latest = 0, 0, 0
     found: Spans = []
@@ -209,7 +212,8 @@ def stalls(transfer: Transfer) -> Spans:
         while trip + 1 < len(trips) and trips[trip + 1][0] <= begin:
             trip += 1
         known = bool(trips) and trips[trip][0] <= begin
-        if known and now - begin > STALL_TRIPS * trips[trip][1] and not any(one.packet.seq in lost for one in flying):
+        lost = any(resent.get(one.packet.seq, -1) >= begin for one in flying)
+        if known and now - begin > STALL_TRIPS * trips[trip][1] and not lost:
             found.append((begin, now))
         held.add(copy.packet.seq)
         latest = now

@@ -109,6 +109,16 @@ def test_what_is_acknowledged_after_a_resend_is_no_round_trip(again: Any, trips:
     assert list(limits_truth.Transfer._trips(transfer("sr", *copies, states=(acknowledged(100, 3),)))) == trips
 
 
+@pytest.mark.parametrize(("resent_ns", "stalls"), [(150, [(200, 700)]), (250, [])])
+def test_a_path_may_stand_still_with_what_had_been_resent_before(resent_ns: int, stalls: Any) -> None:
+    """The second is resent before the first comes, and nothing arrives for more than two round trips; or then."""
+    first, lost, again = copy(0, 1, came_ns=200), copy(1, 2, came_ns=None), copy(resent_ns, 2, 1, came_ns=700)
+    made = transfer("sr", first, lost, again)
+    made.trips, made.arrivals = [(100, 100)], [first, again]
+    made.resends = [SimpleNamespace(copy=again, spurious=False)]
+    assert limits_truth.stalls(made) == stalls
+
+
 @pytest.mark.parametrize(("data_came", "trips"), [(180, [90]), (200, [])])
 def test_the_answer_to_a_fin_is_a_round_trip(data_came: int, trips: list[int]) -> None:
     """Where all data had come before it: else what the receiver says then acknowledges less."""
