@@ -86,10 +86,10 @@ def _on_the_link(transfer: Transfer) -> Iterator[tuple[int, int]]:
     """From when each waited for the link until its last bit left; what it lost left with its time on the air.
 
     A link that repairs its losses still has at the end what it neither delivered nor gave up, unless its other side
-    took it for something else.
+    took it for something else. What came sooner than its slot was over, it has delivered.
     """
     direction = transfer.run.setting.radio[transfer.end]
-    delay = direction.delay_ns - direction.slot_ns
+    delay = max(0, direction.delay_ns - direction.slot_ns)
     repairs = transfer.run.scenario.word("link.protocol") not in UNREPAIRED
     for copy in transfer.copies:
         if copy.given_ns is None or copy.refused:

@@ -71,6 +71,14 @@ def test_what_a_full_queue_of_frames_drops_is_never_on_the_bottleneck() -> None:
     assert limits_truth.joined(limits_truth._on_the_link(found)) == [(0, 90), (500, 590)]
 
 
+@pytest.mark.parametrize(("delay_ns", "end"), [(70, 120), (20, 140)])
+def test_a_bottleneck_has_nothing_that_it_has_delivered(delay_ns: int, end: int) -> None:
+    """Delays of slots of 50 ns count from their begin: a shorter one is over before the slot is."""
+    found = transfer("sr", copy(0, given_ns=0, delivered_ns=140))
+    found.run.setting.radio[0].slot_ns, found.run.setting.radio[0].delay_ns = 50, delay_ns
+    assert limits_truth.joined(limits_truth._on_the_link(found)) == [(0, end)]
+
+
 @pytest.mark.parametrize(("eager", "end"), [(False, 305), (True, 461)])
 def test_packets_share_frames_of_unacknowledged_mode(eager: bool, end: int) -> None:
     """Three of 90 octets, all lost, in frames of 60 and a header: in five, the last of them with the next packet's.
