@@ -165,12 +165,19 @@ def taken(
 ) -> tuple[dict[str, Any] | None, str]:  # fmt: skip
     """The row of a true resend, taken out of `rows`, and both in words; None where none is near that time (ns)."""
     resend = f"{true['time_s']:.4f} s, seq {true['seq']}"
-    for row in rows:
-        if row["seq"] == true["seq"] and abs(row["time_ns"] - at) < within_ns:
-            rows.remove(row)
-            judged = f"{row['trigger']} {row['spurious']}: {row['because']}"
-            return row, f"{resend}: {true['trigger']} {true['spurious']}, found {judged}"
-    return None, f"{resend}: not found"
+    away = [(abs(row["time_ns"] - at), number) for number, row in enumerate(rows) if row["seq"] == true["seq"]]
+    nearest = min(away, default=(within_ns, 0))
+    if nearest[0] >= within_ns:
+        return None, f"{resend}: not found"
+    row = rows.pop(nearest[1])
+    judged = f"{row['trigger']} {row['spurious']}: {row['because']}"
+    return row, f"{resend}: {true['trigger']} {true['spurious']}, found {judged}"
+
+
+def _clock_error_ns(analysis: Analysis) -> int:
+    """By how much times of what the other end sent may be wrong, at worst."""
+    clocks = [one["clock"] for one in analysis.summary()["inputs"]]
+    return round(1e9 * max((clock["worst_s"] or 0 for clock in clocks if clock), default=0))
 
 
 def compared(one: Case, truth: dict[str, Any], analysis: Analysis) -> Compared:
@@ -179,9 +186,10 @@ def compared(one: Case, truth: dict[str, Any], analysis: Analysis) -> Compared:
     table = table[table["payload_bytes"] > 0].astype({"trigger": str, "spurious": str})
     found = Compared(one, len(truth["retransmissions"]), len(table))
     rows = table.to_dict("records")
+    within_ns = SAME_INSTANT_NS + _clock_error_ns(analysis)
     for true in truth["retransmissions"]:
         at = truth["start_ns"] + round(true["time_s"] * 1e9)
-        row, told = taken(true, at, rows)
+        row, told = taken(true, at, rows, within_ns)
         if row is None:
             found.spurious_wrong.append(told)
             continue

@@ -11,13 +11,14 @@ from wide_scenarios import CHANNELS, PROTOCOLS, WORKLOADS, wide_case
 
 pytestmark = pytest.mark.slow
 
-BOTH = (5, 6, 9, 12)
-"""RLC UM and a trace, RLC TM and listed losses, ASR and bit errors, RLC UM and listed losses; three of them the web."""
+BOTH = (5, 6, 9, 12, 229, 230)
+"""RLC UM and a trace, RLC TM and listed losses, ASR and bit errors, RLC UM and listed losses; three of them the web. Of
+the web, too, RLC UM with an impatient NewReno, and RLC TM, where resends of the other end have the receiver's clock."""
 SHARED = (126, 131, 135)
 """Web sessions over a raw link and ASR, and files over RLC UM: no connection alone shows its path's rate."""
-LOGGED, ONE_ENDED = (11, 32, 39, 102, 108), (31,)
-"""Files one after the other and a single one over RLC AM, web sessions over it beside media and alone, and browsing
-over RLP; web sessions over RLP, captured at one end."""
+LOGGED, ONE_ENDED = (11, 32, 39, 102, 108, 214), (31,)
+"""Files one after the other and a single one over RLC AM, web sessions over it beside media and alone, browsing over
+RLP, and web sessions beside more media the other way; web sessions over RLP, captured at one end."""
 POINTS = 2
 """Points of a hundred of the session."""
 
