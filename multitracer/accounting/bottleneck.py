@@ -70,7 +70,7 @@ def mark_lost(capture: Capture, events: Events, state: Any) -> bool:
 @kernel
 def find_busy(
     capture: Capture, events: Events, state: Any, least_ns: int, rates: Rates, which: int, longer_ns: int,
-    loses_singles: bool, by_acknowledgement: bool, until_silence: bool,
+    loses_singles: bool, by_acknowledgement: bool, until_silence: bool, deepest_ns: int = 0,
 ) -> None:  # fmt: skip
     """Fill a list of spans in which the bottleneck had octets of this direction to deliver.
 
@@ -82,7 +82,8 @@ def find_busy(
     acknowledgement may have been delayed), it leaves after its time on the bottleneck behind the packet before it, but
     no later than what was sent after it; `by_acknowledgement` no earlier than that tells (`earliest_delivery`). Where
     the path `loses_singles`, as a full queue does, a lost packet behind which nothing was waiting that got through may
-    have been lost before the bottleneck: it is left out. Data above a hole is answered at once (RFC 5681 4.2): with
+    have been lost before the bottleneck: it is left out, but if it would have waited less than `deepest_ns`, and so
+    found room. Data above a hole is answered at once (RFC 5681 4.2): with
     `until_silence` nothing of it arrives after the last of these answers.
     """
     delivery, piece, stall, heard = 0, 0, 0, 0
@@ -118,7 +119,7 @@ def find_busy(
         if longer_ns > 0 and events.lost[at] and not exact:
             continue  # by an unsure rate it is not known when it left
         in_doubt = loses_singles and events.lost[at] == LOST and not exact
-        if in_doubt and not (known and followed(events, delivery, leaves)):
+        if in_doubt and not (known and followed(events, delivery, leaves)) and leaves - sent >= deepest_ns:
             continue
         told = known and by_acknowledgement
         earliest = earliest_delivery(events, delivery, at) - least_ns if told else np.int64(0)
@@ -129,6 +130,22 @@ def find_busy(
     for at in range(events.counts[which]):
         events.spans[which, at, 0] += way
         events.spans[which, at, 1] += way
+
+
+@kernel
+def deepest_queue(events: Events, state: Any, least_ns: int, rates: Rates) -> int:
+    """The longest that a packet waited for the bottleneck, and got through (ns); 0 unknown.
+
+    A queue that drops what it has no room for has at least so much in it then.
+    """
+    deepest, piece = np.int64(0), 0
+    for at in range(state[HEARD]):
+        piece = piece_at(rates, piece, events.delivered_ns[at])
+        if least_ns < FAR_NS and events.delivered_flag[at] & EXACT == EXACT:
+            sent = events.delivered_upto[at]
+            lasts = np.int64(events.wire_bytes[sent] * rates.byte_ns[piece])
+            deepest = max(deepest, events.delivered_ns[at] - events.sent_ns[sent] - least_ns - lasts)
+    return int(deepest)
 
 
 @inlined

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from multitracer.accounting.arrivals import note_arrivals
-from multitracer.accounting.bottleneck import find_busy, find_stalls, mark_lost
+from multitracer.accounting.bottleneck import deepest_queue, find_busy, find_stalls, mark_lost
 from multitracer.accounting.burst_rate import rate_of_bursts
 from multitracer.accounting.deliveries import Deliveries, LinkLog, delivered_before, deliveries
 from multitracer.accounting.limit_shares import CURRENT, KEPT, Ledger, add_up
@@ -428,3 +428,6 @@ def find_queue(
         least = min(least, shortest_ns)
     if longer_ns > 0 or by_acknowledgement:
         find_busy(capture, events, state, least, rates, UNSURE_BUSY, 0, loses_singles, by_acknowledgement, False)
+    elif loses_singles:
+        deepest = deepest_queue(events, state, least, rates)
+        find_busy(capture, events, state, least, rates, UNSURE_BUSY, 0, True, False, False, deepest)

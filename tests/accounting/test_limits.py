@@ -219,6 +219,36 @@ def test_a_resend_that_is_acknowledged_late_may_have_been_held() -> None:
     assert milliseconds(found(*script))["unknown"] > 1000
 
 
+@pytest.mark.parametrize(("queued", "unknown_ms"), [(6, 20), (1, 0)])
+def test_what_is_lost_though_the_queue_had_room_may_have_been_on_the_bottleneck(queued: int, unknown_ms: int) -> None:
+    """Of a path that loses single packets, of 10 ms each, two that nothing follows; where no more ever waited before
+    they were dropped by the queue."""
+    script: list[Segment] = [ack(-1, 1)]
+    arrivals: dict[int, float] = {}
+
+    def send(ms: float, number: int, came_ms: float = -1, *, resent: bool = False) -> None:
+        one = again(ms, 1 + 960 * number, 961 + 960 * number, received=0) if resent else data(
+            ms, 1 + 960 * number, 961 + 960 * number)  # fmt: skip
+        arrivals.update({len(script): came_ms} if came_ms >= 0 else {})
+        script.append(one)
+
+    for number in range(queued):
+        send(0, number, 60 + 10 * number)
+    script.append(ack(160, 1 + 960 * queued))
+    for number, ms in ((queued, 200), (queued + 2, 800), (queued + 4, 1400)):
+        send(ms, number)
+        send(ms, number + 1, ms + 60)
+        send(ms + 400, number, ms + 460, resent=True)
+        script.append(ack(ms + 510, 1 + 960 * (number + 2)))
+    for ms, came_ms in ((2000, -1), (2600, 2660)):
+        send(ms, queued + 6, came_ms, resent=came_ms > 0)
+        send(ms, queued + 7, came_ms + 10 if came_ms > 0 else -1, resent=came_ms > 0)
+    lost = [at for at, one in enumerate(script) if one.sender == 0 and at not in arrivals]
+    script.append(ack(2720, 1 + 960 * (queued + 8)))
+    limits = at_both_ends(*script, arrivals=arrivals, lost=lost, told_bps=800_000)
+    assert milliseconds(limits).get("unknown", 0) == unknown_ms
+
+
 @pytest.mark.parametrize(("received", "by_arrivals"), [(1, True), (-1, False)])
 def test_needless_resends_may_be_on_their_way_when_the_receivers_capture_ends(received: int, by_arrivals: bool) -> None:
     """They would have brought nothing; where it is not known whether they did, arrivals are not known either."""

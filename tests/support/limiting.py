@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from sending import Segment, ack, blocks, data, judged, table
@@ -51,14 +53,20 @@ def milliseconds(limits: Limits, end: int = 0) -> dict[str, float]:
     return {name: round(share * lasted, 3) for name, share in shares.items() if share}
 
 
-def at_both_ends(*near: Segment, arrivals: dict[int, float]) -> Limits:
-    """What limited the client of a script at its side, of which the numbered segments arrived at these times (ms)."""
+def at_both_ends(
+    *near: Segment, arrivals: dict[int, float], lost: Sequence[int] = (), told_bps: float | None = None
+) -> Limits:
+    """What limited the client of a script at its side, of which the numbered segments arrived at these times (ms).
+
+    Of others nothing is known but of those that were `lost`.
+    """
     count, far = len(near), [near[at]._replace(ms=ms) for at, ms in arrivals.items()]
     paths = paths_of(count + len(far), receiver=1)
     paths.arrival[list(arrivals)], paths.arrived[list(arrivals)] = np.arange(len(far)) + count, 1
+    paths.arrived[list(lost)] = 0
     frame = table((*near, *far))
     frame["point"] = np.repeat([0, 1], [count, len(far)]).astype(np.int16)
-    return find_limits(frame, blocks(()), measured(frame), Groups(frame, 1), paths, judged(*near))
+    return find_limits(frame, blocks(()), measured(frame), Groups(frame, 1), paths, judged(*near), Told(told_bps))
 
 
 def queue(*spacing: float) -> tuple[pd.DataFrame, Paths]:
