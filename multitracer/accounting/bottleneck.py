@@ -70,7 +70,7 @@ def mark_lost(capture: Capture, events: Events, state: Any) -> bool:
 @kernel
 def find_busy(
     capture: Capture, events: Events, state: Any, least_ns: int, rates: Rates, which: int, longer_ns: int,
-    loses_singles: bool, by_acknowledgement: bool, until_silence: bool, deepest_ns: int = 0,
+    loses_singles: bool, by_acknowledgement: bool, until_silence: bool, deepest_ns: int,
 ) -> None:  # fmt: skip
     """Fill a list of spans in which the bottleneck had octets of this direction to deliver.
 
@@ -82,9 +82,9 @@ def find_busy(
     acknowledgement may have been delayed), it leaves after its time on the bottleneck behind the packet before it, but
     no later than what was sent after it; `by_acknowledgement` no earlier than that tells (`earliest_delivery`). Where
     the path `loses_singles`, as a full queue does, a lost packet behind which nothing was waiting that got through may
-    have been lost before the bottleneck: it is left out, but if it would have waited less than `deepest_ns`, and so
-    found room. Data above a hole is answered at once (RFC 5681 4.2): with
-    `until_silence` nothing of it arrives after the last of these answers.
+    have been lost before the bottleneck: it is left out, unless it would have waited for less than `deepest_ns`, and so
+    have found room. Data above a hole is answered at once (RFC 5681 4.2): with `until_silence` nothing of it arrives
+    after the last of these answers.
     """
     delivery, piece, stall, heard = 0, 0, 0, 0
     left, begin, end, way = np.int64(0), np.int64(0), np.int64(0), np.int64(0)

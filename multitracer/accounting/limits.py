@@ -418,16 +418,16 @@ def find_queue(
     Without a rate to which deliveries keep, what waits for less than a round trip may be delayed by jitter, and how
     long a packet itself is there is not known: but for what one without data took, `shortest_ns`, it may be all the
     time. Where acknowledgements stand for arrivals, a late one does not tell whether the data or itself was held on its
-    way.
+    way. Whether what was lost behind a queue with room was lost on the bottleneck or before it is not known either.
     """
     events, state = room.events, room.state
     least = least_delay(events, state, rates)
     loses_singles = mark_lost(capture, events, state)
-    find_busy(capture, events, state, least, rates, BUSY, longer_ns, loses_singles, False, by_acknowledgement)
+    find_busy(capture, events, state, least, rates, BUSY, longer_ns, loses_singles, False, by_acknowledgement, 0)
     if longer_ns > 0 and shortest_ns > 0:
         least = min(least, shortest_ns)
     if longer_ns > 0 or by_acknowledgement:
-        find_busy(capture, events, state, least, rates, UNSURE_BUSY, 0, loses_singles, by_acknowledgement, False)
+        find_busy(capture, events, state, least, rates, UNSURE_BUSY, 0, loses_singles, by_acknowledgement, False, 0)
     elif loses_singles:
         deepest = deepest_queue(events, state, least, rates)
         find_busy(capture, events, state, least, rates, UNSURE_BUSY, 0, True, False, False, deepest)
