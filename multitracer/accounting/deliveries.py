@@ -94,11 +94,10 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     mine = alone[rows]
     found.came_ns[rows[mine]], found.arrived[rows[mine]] = out[mine], 1
     found.ends[ends_of[rows[mine]]] = True
-    resets = np.asarray(log.resets_ns, dtype=np.int64)
-    _note_undelivered(found, table, delivered, ends_of, log.frame_ns, resets)
+    _note_undelivered(found, table, delivered, ends_of, log.frame_ns)
     never = table["segment"].to_numpy()[(table["frames"] == 0).to_numpy()]
     found.arrived[never[alone[never]]] = 0
-    _note_flushed(found, table, segments["time_ns"].to_numpy(), resets)
+    _note_flushed(found, table, segments["time_ns"].to_numpy(), np.asarray(log.resets_ns, dtype=np.int64))
 
 
 def _seen_out_of_sequence(ends: Ints, came_ns: Ints, whole_ns: Ints, given_ns: Ints, frame_ns: int) -> Any:
@@ -127,33 +126,20 @@ def _note_left(found: Deliveries, rows: Ints, out_ns: Ints, delivered: pd.DataFr
 
 
 def _note_undelivered(
-    found: Deliveries, table: pd.DataFrame, delivered: pd.DataFrame, ends: Ints, frame_ns: int, resets_ns: Ints
-) -> None:  # fmt: skip
+    found: Deliveries, table: pd.DataFrame, delivered: pd.DataFrame, ends: Ints, frame_ns: int
+) -> None:
     """Enter until when the link had what it sent and never delivered: until it last had octets of it on the air.
 
     RLP may send frames again long after it had taken them for acknowledged. So nothing is entered for what took longer
-    than anything that the link delivered of the same end, but for what it was still repairing when it was reset: it
-    keeps the order, and nothing sent later was delivered before.
+    than anything that the link delivered of the same end.
     """
     lost = table[((table["delivered_ns"] < 0) & (table["queue_ns"] >= 0)).to_numpy()]
     rows, first, last = (lost[name].to_numpy() for name in ("segment", "first_frame_ns", "last_frame_ns"))
     longest = np.full(len(found.ends), -1, dtype=np.int64)
     took = (delivered["delivered_ns"] - delivered["first_frame_ns"]).to_numpy()
     np.maximum.at(longest, ends[delivered["segment"].to_numpy()], took)
-    mine = (last - first <= longest[ends[rows]]) | _repaired_until_reset(first, last, delivered, resets_ns)
+    mine = last - first <= longest[ends[rows]]
     found.left_ns[rows[mine]] = last[mine] + frame_ns
-
-
-def _repaired_until_reset(first_ns: Ints, last_ns: Ints, delivered: pd.DataFrame, resets_ns: Ints) -> Any:
-    """Which packets, first and last on the air then, a link gave up with the next reset: none behind them came before.
-
-    `delivered` is in the order of first frames.
-    """
-    never = np.iinfo(np.int64).max
-    following = np.append(np.minimum.accumulate(delivered["delivered_ns"].to_numpy()[::-1])[::-1], never)
-    behind = following[np.searchsorted(delivered["first_frame_ns"].to_numpy(), first_ns, side="right")]
-    reset = np.append(resets_ns, never)[np.searchsorted(resets_ns, last_ns)]
-    return (reset < behind) & (reset < never)
 
 
 def _note_flushed(found: Deliveries, table: pd.DataFrame, sent_ns: Ints, resets_ns: Ints) -> None:

@@ -197,15 +197,6 @@ def test_the_link_had_what_it_never_delivered_until_it_last_sent_of_it(last: flo
     assert milliseconds(one.came_ns) == [65, -1, 85, -1, -1]
 
 
-@pytest.mark.parametrize(("resets_ms", "behind", "left"), [((), 405, -1), ((300,), 405, 210), ((300,), 250, -1)])
-def test_the_link_had_what_it_repaired_until_it_was_reset(resets_ms: tuple[int, ...], behind: float, left: int) -> None:
-    """For longer than it took anything that it delivered, and nothing sent behind it came before the reset."""
-    rows = (0, 5.0, 5.0, 65.0, 1), (1, 15.0, 200.0, -1.0, 2), (2, behind - 60, behind - 60, behind, 1)
-    resets = [START + ms * MS for ms in resets_ms]
-    one = deliveries(table(SCRIPT), paths_of(), [log(*rows)._replace(resets_ns=resets)])
-    assert milliseconds(one.left_ns)[1] == left
-
-
 @pytest.mark.parametrize("in_order", [True, False])
 def test_the_wait_for_a_window_begins_when_the_link_is_done_and_ends_when_it_has_data_again(
     in_order: bool, monkeypatch: pytest.MonkeyPatch
