@@ -80,8 +80,8 @@ def least_without_data(rows: Any, words: Any, direction: int, capture: Capture) 
     It is short: of the time that data takes on the bottleneck itself there is little in it.
     """
     least = FAR_NS
-    for at in range(len(rows)):
-        if len(capture.came_ns) and words[at] & 1 == direction and words[at] >> LENGTH == 0:
+    for at in range(len(rows) if len(capture.came_ns) else 0):
+        if words[at] & 1 == direction and words[at] >> LENGTH == 0:
             row = rows[at]
             if capture.came_ns[row] >= 0 and capture.arrived[row] == 1:
                 least = min(least, capture.came_ns[row] - capture.time_ns[row])

@@ -74,8 +74,9 @@ def delivered(
             whole.append(int(time_ns[same.pop().first_transmissions].max()))
         else:
             whole.append(SPOILT if number in spoilt else NEVER)
-    given_up = _given_up(packets, frames, moves) if moves is not None and len(moves) else np.zeros(len(packets), bool)
-    gaps = (np.array(whole, dtype=np.int64) == NEVER) & ~given_up & (not is_exact)
+    gaps = (np.array(whole, dtype=np.int64) == NEVER) & (not is_exact)
+    if moves is not None and gaps.any():
+        gaps &= ~_given_up(packets, frames, moves)
     return _in_sequence(packets, whole, gaps.tolist(), always=protocol == "rlp")
 
 
@@ -86,7 +87,7 @@ def _given_up(packets: Sequence[CarriedPacket], frames: pd.DataFrame, moves: Int
     """
     time_ns, sn, lis = (frames[name].to_numpy() for name in ("time_ns", "sn", "lis"))
     told = sn[moves].astype(np.int64)
-    counts = np.array([0 if own is None else int(next(iter(own))) for own in lis[moves]], dtype=np.int64)
+    counts = np.array([int(own[0]) if own else 0 for own in lis[moves]], dtype=np.int64)
     over = _epochs_over(packets, time_ns)
     found, ends = np.zeros(len(packets), dtype=np.bool_), dict[int, int]()
     for number, packet in enumerate(packets):

@@ -8,9 +8,11 @@ how much room it had: that is inferred as `analyze` does, from what an acknowled
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import isnan
 from operator import itemgetter
+from typing import Any
 
 from multitracer.model.limits import LIMITS
 from multitracer.replay.arq import notes
@@ -145,12 +147,10 @@ class _FilledFrames:
     """
 
     def __init__(self, transfer: Transfer) -> None:
-        run, side = transfer.run, transfer.end
-        sent = run.link[(run.link["event"] == notes.SENT) & (run.link["side"] == side) & (run.link["what"] == 0)]
-        direction = run.setting.radio[side]
+        sent, direction = _frames(transfer, notes.SENT), transfer.run.setting.radio[transfer.end]
         times = air_times(sent["time_ns"], sent["octets"], direction)
         self._begins, self._ends = (one.tolist() for one in times)
-        self._shared = run.scenario.word("link.protocol") == "rlc-um" and not direction.eager
+        self._shared = transfer.run.scenario.word("link.protocol") == "rlc-um" and not direction.eager
         self._data = (sent["octets"] - (HEAD_BYTES if self._shared else 0)).tolist()
         self._next, self._rest = 0, 0
 
@@ -178,17 +178,21 @@ def _dropped_octets(transfer: Transfer) -> dict[int, int]:
 
     That is when the link is given it, and makes its frames at once: the last of one instant finds no room.
     """
-    run, side = transfer.run, transfer.end
-    rows = run.link[(run.link["event"] == notes.DROPPED) & (run.link["side"] == side) & (run.link["what"] == 0)]
-    left: dict[int, int] = {}
+    rows, left = _frames(transfer, notes.DROPPED), Counter[int | None]()
     for time_ns, octets in zip(rows["time_ns"].tolist(), rows["octets"].tolist(), strict=True):
-        left[time_ns] = left.get(time_ns, 0) + octets
+        left[time_ns] += octets
     found: dict[int, int] = {}
-    for (end, _), copy in sorted(run.given.items(), key=itemgetter(0), reverse=True):
-        if end == side and copy.delivered_ns is None and left.get(copy.given_ns or 0):
-            found[id(copy)] = min(left[copy.given_ns or 0], copy.packet.octets)
-            left[copy.given_ns or 0] -= found[id(copy)]
+    for (end, _), copy in sorted(transfer.run.given.items(), key=itemgetter(0), reverse=True):
+        if end == transfer.end and copy.delivered_ns is None and left[copy.given_ns] > 0:
+            found[id(copy)] = min(left[copy.given_ns], copy.packet.octets)
+            left[copy.given_ns] -= found[id(copy)]
     return found
+
+
+def _frames(transfer: Transfer, event: int) -> Any:
+    """The rows of the link's log in which that became of a frame with data of this way."""
+    link = transfer.run.link
+    return link[(link["event"] == event) & (link["side"] == transfer.end) & (link["what"] == 0)]
 
 
 def stalls(transfer: Transfer) -> Spans:

@@ -69,3 +69,8 @@ def test_behind_what_an_mrw_gives_up_a_reset_discards_nothing(number: int, count
     times = table["time_ns"].tolist()
     found = delivered(packets, [packets[0], *packets[2:]], table, "rlc-umts", moves=mrw)
     assert found == [times[rows[0]], NEVER, times[rows[2]] if came else NEVER, times[rows[3]]]
+
+
+def test_an_mrw_beside_no_packet_gives_up_nothing() -> None:
+    """A log that begins late has the receiver's report, and nothing of what was sent."""
+    assert delivered([], [], numbered((5.0, "MRW", 1, 0, 1)), "rlc-umts", moves=np.array([0])) == []
