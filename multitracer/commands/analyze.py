@@ -22,7 +22,6 @@ from multitracer.commands.parameters import (
     output_option,
 )
 from multitracer.commands.terminal import print_summary
-from multitracer.compute import memory
 from multitracer.export.result_directory import recover
 from multitracer.model.errors import SkippedInputError, UsageError
 
@@ -76,7 +75,6 @@ def command(
     state, logs of the link (`multitracer formats` lists what is read). All are recordings of one
     experiment. "-" is standard input.
     """
-    memory.prefer_small_pages()
     compare, all_findings, opened = (options.pop(name) for name in ("compare", "all_findings", "opened"))
     what = Written(report=not no_report, exports=exports, all=not summary_only, markdown=options.pop("markdown"))
     jobs, cluster, group = (options.pop(name) for name in ("jobs", "cluster", "group"))

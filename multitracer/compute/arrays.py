@@ -98,9 +98,13 @@ def tally(codes: Any, counts: Any) -> None:
 @kernel
 def mark_first(codes: Any, most: int, counts: Any, marked: Any) -> None:
     """Set `marked` for the first `most` elements of each code; `counts` has a 0 for each code, and is changed."""
+    left = most * len(counts)
     for row in range(len(codes)):
+        if left == 0:
+            break
         if counts[codes[row]] < most:
             counts[codes[row]] += 1
+            left -= 1
             marked[row] = True
 
 

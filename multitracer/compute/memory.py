@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import gc
-import os
 
 _NEW_OBJECTS = 2_000_000
 """A hundred thousand findings are a million: each search among those takes a twentieth of a second."""
-_HUGE_PAGES = "NUMPY_MADVISE_HUGEPAGE"
-"""NumPy reads it when it is imported: whether it asks the kernel for huge pages for large arrays."""
 
 
 def settle() -> None:
@@ -18,15 +15,6 @@ def settle() -> None:
     tenth of the time.
     """
     gc.set_threshold(_NEW_OBJECTS)
-
-
-def prefer_small_pages() -> None:
-    """Let NumPy ask for no huge pages; to be called before it is imported, and what the user set stays so.
-
-    On a machine that has run for some time, memory for them must be put together first, while the process waits: that
-    took a quarter of the processor time of ten million packets.
-    """
-    os.environ.setdefault(_HUGE_PAGES, "0")
 
 
 def leave() -> None:

@@ -27,7 +27,7 @@ def join_rewritten(placed: Placed) -> Placed:
     tables, packets = placed.tables, placed.tables["packets"]
     place = packets["interface"].to_numpy() if placed.place is None else placed.place
     found = find_rewritten(packets, tables["syn_options"], tables["flows"], place)
-    found += find_translated(packets, tables["flows"], place, found)
+    found += find_translated(tables, place, found)
     if not found:
         return placed
     made, names = _place_of_each(found, packets, place, dict(placed.names))

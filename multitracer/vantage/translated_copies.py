@@ -8,14 +8,14 @@ sends is seen on one side first, what the other end sends on the other side. Whe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.compute.arrays import mark_first, rows_of_each, rows_with
+from multitracer.compute.arrays import mark_first, rows_of_each
 from multitracer.model.schema import ACK, SYN
 from multitracer.vantage.fingerprints import fingerprint, mix
 from multitracer.vantage.renumbering import Rewritten, Sums, Use
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Ints: TypeAlias = npt.NDArray[np.int64]
-Sources: TypeAlias = npt.NDArray[np.int32]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Words: TypeAlias = npt.NDArray[np.uint64]
 
@@ -69,63 +68,80 @@ class _Found:
     """Translations before the far flow."""
 
 
-def find_translated(
-    packets: pd.DataFrame, flows: pd.DataFrame, place: Any, known: list[Rewritten]
-) -> list[Rewritten]:  # fmt: skip
+def find_translated(tables: Mapping[str, pd.DataFrame], place: Any, known: list[Rewritten]) -> list[Rewritten]:
     """Find the connections that one place saw under two pairs of addresses, besides those `known`."""
+    packets, flows = tables["packets"], tables["flows"]
     if len(flows) < 2 or not len(packets):
         return []
-    source: Sources = packets["input"].to_numpy().astype(np.int32)  # narrow, and changed in place: of millions of rows
-    source <<= 16
-    source |= place
-    free = np.ones(len(packets), dtype=np.bool_)
+    sources = _Sources(packets["input"].to_numpy(), place)
+    taken = np.zeros(len(packets), dtype=np.bool_)
     for one in known:
-        free[one.near.rows] = free[one.far.rows] = False
-    rows = _rows_of_candidates(packets, source, free, len(flows))
+        taken[one.near.rows] = taken[one.far.rows] = True
+    heads = _heads(packets["flow"].to_numpy(), len(flows), sources, tables["syn_options"]["packet"].to_numpy())
+    rows = _rows_of_candidates(packets, sources, heads[~taken[heads]], len(flows))
+    rows = rows[~taken[rows]]
     if not len(rows):
         return []
-    pairs = _equal_packets(packets, source, rows)
-    seen = _Seen.at(packets["flow"].to_numpy()[rows], source[rows])
-    found = _decided(_Judged(packets, flows, pairs, source, seen).found())
-    return list(_rewritten(packets, source, found, free))
+    pairs = _equal_packets(packets, sources, rows)
+    seen = _Seen.at(packets["flow"].to_numpy()[rows], sources.of(rows))
+    found = _decided(_Judged(packets, flows, pairs, sources, seen).found())
+    return list(_rewritten(packets, sources, found, taken))
 
 
-def _content(packets: pd.DataFrame, source: Sources, rows: Ints) -> Words:
+class _Sources(NamedTuple):
+    """Where packets were seen: the input of each, and the place in it."""
+
+    number: Any
+    place: Any
+
+    def of(self, rows: Any) -> Ints:
+        """Both in one number, of the packets in these rows: of all of them it takes long to make."""
+        result: Ints = self.number[rows].astype(np.int64) << 16 | self.place[rows]
+        return result
+
+    def is_one(self) -> bool:
+        """Whether all packets were seen at one place."""
+        return all(values.min() == values.max() for values in self)
+
+
+def _content(packets: pd.DataFrame, sources: _Sources, rows: Ints) -> Words:
     """Hashes of what translation leaves alone, and of where it was seen."""
     some = packets[[*_UNCHANGED, "flags"]].take(rows)
-    return mix(mix(fingerprint(some, _UNCHANGED), some["flags"].to_numpy() & 0xFF), source[rows])
+    return mix(mix(fingerprint(some, _UNCHANGED), some["flags"].to_numpy() & 0xFF), sources.of(rows))
 
 
-def _rows_of_candidates(packets: pd.DataFrame, source: Sources, free: Bools, flows: int) -> Ints:
+def _rows_of_candidates(packets: pd.DataFrame, sources: _Sources, heads: Ints, flows: int) -> Ints:
     """All rows of flows of which a head, at any place, has packets that another's head has too."""
     flow = packets["flow"].to_numpy()
-    chosen = _heads(flow, flows, source)
-    chosen[rows_with(packets["flags"].to_numpy(), SYN)] = True
-    heads = np.flatnonzero(chosen & free)
-    one, other = _alike(_content(packets, source, heads), flow[heads].astype(np.int64))
+    one, other = _alike(_content(packets, sources, heads), flow[heads].astype(np.int64))
     pairs, count = np.unique(np.column_stack([flow[heads[one]], flow[heads[other]]]), axis=0, return_counts=True)
     named = np.unique(pairs[count >= _LEAST_EACH_WAY])
     if not len(named):
         return np.zeros(0, dtype=np.int64)
     wanted = np.zeros(flows, dtype=np.bool_)
     wanted[named] = True
-    return np.flatnonzero(wanted[flow] & free)
+    return np.flatnonzero(wanted[flow])
 
 
-def _heads(flow: Any, flows: int, source: Sources) -> Bools:
-    """Which rows are among the first of their flow at their place."""
-    met = np.zeros(int(source.max(initial=0)) + 1, dtype=np.bool_)
-    met[source] = True
-    places = int(met.sum())
-    number = flow if places == 1 else (flow * places + (np.cumsum(met) - 1)[source]).astype(flow.dtype)
-    first = np.zeros(len(flow), dtype=np.bool_)
-    mark_first(number, _HEAD, np.zeros(flows * places, dtype=np.int64), first)
-    return first
+def _heads(flow: Any, flows: int, sources: _Sources, syns: Ints) -> Ints:
+    """The rows that are among the first of their flow at their place, and the SYNs, ascending."""
+    chosen = np.zeros(len(flow), dtype=np.bool_)  # pages that are never written take no memory
+    chosen[syns] = True
+    if sources.is_one():
+        mark_first(flow, _HEAD, np.zeros(flows, dtype=np.int64), chosen)
+    else:
+        source = sources.of(slice(None))
+        met = np.zeros(int(source.max(initial=0)) + 1, dtype=np.bool_)
+        met[source] = True
+        places, number = int(met.sum()), np.cumsum(met) - 1
+        of_place = (flow * places + number[source]).astype(flow.dtype)
+        mark_first(of_place, _HEAD, np.zeros(flows * places, dtype=np.int64), chosen)
+    return np.flatnonzero(chosen)
 
 
-def _equal_packets(packets: pd.DataFrame, source: Sources, rows: Ints) -> _Pairs:
+def _equal_packets(packets: pd.DataFrame, sources: _Sources, rows: Ints) -> _Pairs:
     flow = packets["flow"].to_numpy()[rows].astype(np.int64)
-    one, other = _alike(_content(packets, source, rows), flow)
+    one, other = _alike(_content(packets, sources, rows), flow)
     return _Pairs(rows[one], rows[other])
 
 
@@ -165,7 +181,7 @@ class _Seen(NamedTuple):
     counts: Ints
 
     @classmethod
-    def at(cls, flow: Any, source: Sources) -> _Seen:
+    def at(cls, flow: Any, source: Ints) -> _Seen:
         """Counted from the flow and the place of each packet."""
         return cls(*np.unique(flow.astype(np.int64) << 32 | source, return_counts=True))
 
@@ -177,14 +193,16 @@ class _Seen(NamedTuple):
 class _Judged:
     """What the packets that two flows have in common say of them; sums per pair of flows."""
 
-    def __init__(self, packets: pd.DataFrame, flows: pd.DataFrame, pairs: _Pairs, source: Sources, seen: _Seen) -> None:
+    def __init__(
+        self, packets: pd.DataFrame, flows: pd.DataFrame, pairs: _Pairs, sources: _Sources, seen: _Seen
+    ) -> None:  # fmt: skip
         flow = packets["flow"].to_numpy()
         self.packets, self.flows, self.pairs = packets, flows, pairs
         self.ends, self.which = np.unique(
             np.column_stack([flow[pairs.one], flow[pairs.other]]).astype(np.int64), axis=0, return_inverse=True
         )
         self.which = self.which.reshape(-1)
-        both = np.unique(np.column_stack([self.which, source[pairs.one]]), axis=0)
+        both = np.unique(np.column_stack([self.which, sources.of(pairs.one)]), axis=0)
         counts = [seen.of(self.ends[both[:, 0], side], both[:, 1]) for side in (0, 1)]
         self.packets_of = np.array([np.bincount(both[:, 0], one, len(self.ends)) for one in counts])
         """Packets of either flow at the places that saw both, shape (2, pairs)."""
@@ -314,7 +332,7 @@ def _depths(nears: dict[int, set[int]]) -> dict[int, int]:
     return depth
 
 
-def _rewritten(packets: pd.DataFrame, source: Sources, found: list[_Found], free: Bools) -> Iterator[Rewritten]:
+def _rewritten(packets: pd.DataFrame, sources: _Sources, found: list[_Found], taken: Bools) -> Iterator[Rewritten]:
     """The packets of every far flow as those of the near flow that has them, or those last before them."""
     flow, direction = packets["flow"].to_numpy(), packets["direction"].to_numpy()
     by_far: dict[int, list[_Found]] = {}
@@ -323,12 +341,13 @@ def _rewritten(packets: pd.DataFrame, source: Sources, found: list[_Found], free
     rows_of = rows_of_each(flow, int(flow.max()) + 1) if found else []
     none, opened = np.zeros(0, dtype=np.int64), _opened_alone(packets, found)
     for far, nears in by_far.items():
-        mine = rows_of[far][free[rows_of[far]]]
+        mine = rows_of[far][~taken[rows_of[far]]]
         alone = mine[opened[mine]]
-        for where in np.unique(source[mine]).tolist():
-            for one, part in _owned(mine[source[mine] == where], nears, alone):
+        source = sources.of(mine)
+        for where in np.unique(source).tolist():
+            for one, part in _owned(mine[source == where], nears, alone):
                 at = one.near_rows[direction[one.near_rows] == direction[part[0]] ^ one.swapped]
-                near, row = int(np.r_[at[source[at] == where], at][0]), int(part[0])
+                near, row = int(np.r_[at[sources.of(at) == where], at][0]), int(part[0])
                 yield Rewritten(Use(near, near, none, (0, 0)), Use(row, row, part, (0, 0)), one.depth)
 
 
