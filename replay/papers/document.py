@@ -143,7 +143,7 @@ def _failing(decision: Decision) -> str:
     if part is None:
         return "there is no run"
     what = "fail" if decision.verdict == NOT_REPRODUCED else "are open"
-    found = "" if part.value is None else f": {part.value:.4g}" + ("" if part.ci is None else f" +- {part.ci:.2g}")
+    found = "" if part.value is None else f": {part.value:z.4g}" + ("" if part.ci is None else f" +- {part.ci:.2g}")
     return f"{len(short)} of {len(decision.parts)} tests {what}; {part.test}{found}"
 
 
