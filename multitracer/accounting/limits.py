@@ -37,6 +37,7 @@ from multitracer.accounting.path_rate import (
     least_without_data,
     middle_rate,
     one_rate,
+    prompt_rate,
     sample_rates,
 )
 from multitracer.accounting.receiver_view import window_was_open
@@ -366,7 +367,7 @@ def find_rate(
     """
     events, state, samples = room.events, room.state, room.samples
     least = least_delay(events, state, one_rate(room.rates, 0.0))
-    count = sample_rates(events, state, least, samples)
+    count = sample_rates(events, state, least, samples, 0)
     note_samples(end, samples, count, room.pool, room.pooled)
     rate = middle_rate(samples, count, room.histogram)
     pieces = find_pieces(samples, count, room.pieces) if rate > 0 else 0
@@ -380,7 +381,10 @@ def find_rate(
         return shared_bps, 0, 1, True
     if rate > 0 and is_steady(events, state, samples, count, rate):
         return rate, 0, 1, True
-    often = rate_of_bursts(events, state, least, samples, count, room.histogram) if arrivals else 0.0
+    if not arrivals:
+        prompt = prompt_rate(events, state, least, samples, room.histogram)
+        return (prompt, 0, 1, True) if prompt > 0 else (rate, 0, 1, False)
+    often = rate_of_bursts(events, state, least, samples, count, room.histogram)
     return (often, FOUND, 1, True) if often > 0 else (rate, 0, 1, False)
 
 

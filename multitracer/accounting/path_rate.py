@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.accounting.sending_events import AGAIN, CLEAN, HEARD, Capture, Events
+from multitracer.accounting.sending_events import AGAIN, CLEAN, HEARD, PROMPT, Capture, Events
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.tcp.packed_rows import LENGTH
 
@@ -109,18 +109,34 @@ def queued_octets(events: Events, at: int, least_ns: int) -> int:
 
 
 @kernel
-def sample_rates(events: Events, state: Any, least_ns: int, samples: Any) -> int:
-    """Fill `samples` with (time, octets, ns, deliveries) of deliveries behind a queue; returns their number."""
+def sample_rates(events: Events, state: Any, least_ns: int, samples: Any, prompt: int) -> int:
+    """Fill `samples` with (time, octets, ns, deliveries) of deliveries behind a queue; returns their number.
+
+    With `prompt` only of those that have this flag, as have those before them.
+    """
     count, octets, lasted, merged = 0, np.int64(0), np.int64(0), 0
     for at in range(1, state[HEARD]):
         before, now = events.delivered_ns[at - 1], events.delivered_ns[at]
-        size = queued_octets(events, at, least_ns)
+        both = events.delivered_flag[at - 1] & events.delivered_flag[at] & prompt == prompt
+        size = queued_octets(events, at, least_ns) if both else np.int64(-1)
         if size > 0:
             octets, lasted, merged = octets + size, lasted + now - before, merged + 1
         if merged and (size <= 0 or merged == RUN or at == state[HEARD] - 1):
             samples[count, 0], samples[count, 1], samples[count, 2], samples[count, 3] = now, octets, lasted, merged
             count, octets, lasted, merged = count + 1, np.int64(0), np.int64(0), 0
     return count
+
+
+@kernel
+def prompt_rate(events: Events, state: Any, least_ns: int, samples: Any, histogram: Any) -> float:
+    """The rate in bit/s to which acknowledgements keep that the receiver did not delay; 0 if there is none.
+
+    A receiver that delays acknowledgements sends one at once for every second segment (RFC 5681 4.2). One for a single
+    segment may come later than the path's rate has it, and what follows sooner.
+    """
+    count = sample_rates(events, state, least_ns, samples, PROMPT)
+    rate = middle_rate(samples, count, histogram)
+    return rate if rate > 0 and is_steady(events, state, samples, count, rate) else 0.0
 
 
 @inlined

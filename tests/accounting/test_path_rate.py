@@ -102,6 +102,26 @@ def test_packets_as_close_as_those_of_a_queue_keep_to_its_rate() -> None:
         assert milliseconds(limits) == {cause: 10 * count, "application": 200}
 
 
+def test_acknowledgements_that_were_not_delayed_show_the_rate_though_another_was() -> None:
+    """Each second segment is acknowledged at once, and sets off two; of an odd one the acknowledgement is 20 ms late.
+
+    After one segment alone, and eleven at once, the bottleneck sends five pairs in 100 ms, and waits 20 ms for others.
+    """
+    starts = [(0.0, 1), (110.0, 11)]
+    starts += [(230.0 + 120 * flight + 20 * place, 2) for flight in range(11) for place in range(5)]
+    answered = [(110.0, 1), *((230.0 + 20 * place, 2) for place in range(5)), (340.0, 1)]
+    answered += [(ms + 120, 2) for ms, _ in starts[2:]]
+    sent, answers, top, una = [], [ack(-1, 1)], 0, 0
+    for ms, count in starts:
+        sent += [data(ms, 1 + 960 * n, 961 + 960 * n) for n in range(top, top + count)]
+        top += count
+    for ms, count in answered:
+        una += count
+        answers.append(ack(ms, 1 + 960 * una))
+    spent = milliseconds(found(*sorted([*answers, *sent], key=lambda one: one.ms)))
+    assert spent == {"path_rate": 10 + 110 + 11 * 100, "sender_window": 100 + 10 + 10 * 20, "application": 100}
+
+
 def test_a_told_rate_stands_in_only_where_arrivals_do_not_contradict_it() -> None:
     """A rate found from many arrivals wins; without any the told one counts."""
     for told in (400_000, 1_600_000):
