@@ -31,6 +31,7 @@ from multitracer.accounting.path_rate import (
     Rates,
     agreeing,
     agreement,
+    closer_agrees,
     find_pieces,
     is_steady,
     least_delay,
@@ -384,6 +385,9 @@ def find_rate(
     if not arrivals:
         prompt = prompt_rate(events, state, least, samples, room.histogram)
         return (prompt, 0, 1, True) if prompt > 0 else (rate, 0, 1, False)
+    if rate > 0 and closer_agrees(events, state, room.rates, rate, samples):
+        return rate, FOUND, 1, True
+    count = sample_rates(events, state, least, samples, 0)
     often = rate_of_bursts(events, state, least, samples, count, room.histogram)
     return (often, FOUND, 1, True) if often > 0 else (rate, 0, 1, False)
 
