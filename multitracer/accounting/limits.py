@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from multitracer.accounting.arrivals import note_arrivals
-from multitracer.accounting.bottleneck import deepest_queue, find_busy, find_stalls, mark_lost
+from multitracer.accounting.bottleneck import DELAYED_ACK_NS, deepest_queue, find_busy, find_stalls, mark_lost
 from multitracer.accounting.burst_rate import rate_of_bursts
+from multitracer.accounting.delayed_acknowledgements import prompt_rate, rate_of_delayed, shown_by_delayed
 from multitracer.accounting.deliveries import Deliveries, LinkLog, delivered_before, deliveries
 from multitracer.accounting.limit_shares import CURRENT, KEPT, Ledger, add_up
 from multitracer.accounting.path_rate import (
@@ -38,7 +39,6 @@ from multitracer.accounting.path_rate import (
     least_without_data,
     middle_rate,
     one_rate,
-    prompt_rate,
     sample_rates,
 )
 from multitracer.accounting.receiver_view import window_was_open
@@ -346,8 +346,9 @@ def limit_directions(
             find_stalls(events, state, not arrivals)
             longer, shortest = np.int64(0), np.int64(0)
             if not sure:
-                longer = directions.trip_ns[number]
-                shortest = least_without_data(rows, packed, end & 1, capture) if arrivals else longer
+                trip = directions.trip_ns[number]
+                longer = trip if pieces > 0 else trip + DELAYED_ACK_NS
+                shortest = least_without_data(rows, packed, end & 1, capture) if arrivals else trip
             find_queue(capture, room, rates, longer, shortest, not arrivals)
         else:
             events.counts[:] = 0
@@ -362,6 +363,7 @@ def find_rate(
 ) -> tuple[float, int, int, bool]:  # fmt: skip
     """The path's rate in bit/s (0 unknown), where it is from, how many it had one after the other, and if it is sure.
 
+    Of none (0) it is known only that it is hardly slower, as a receiver may have delayed the acknowledgements.
     A told rate stands in where too few deliveries behind a queue agree, unless they came faster; else the one that all
     connections of the path show. The rate between bursts is looked for only where arrivals are known: acknowledgements
     do not show how long the link repeated frames, even if that rate is known.
@@ -369,8 +371,10 @@ def find_rate(
     events, state, samples = room.events, room.state, room.samples
     least = least_delay(events, state, one_rate(room.rates, 0.0))
     count = sample_rates(events, state, least, samples, 0)
-    note_samples(end, samples, count, room.pool, room.pooled)
     rate = middle_rate(samples, count, room.histogram)
+    if rate > 0 and not arrivals and shown_by_delayed(events, state, least, rate, samples, count):
+        return rate_of_delayed(events, state, least, rate, told_bps, samples, room.histogram)
+    note_samples(end, samples, count, room.pool, room.pooled)
     pieces = find_pieces(samples, count, room.pieces) if rate > 0 else 0
     if pieces > 1 and room.pieces[:pieces, OCTETS].sum() >= LEAST_SHARE * samples[:count, 1].sum():
         return rate, FOUND, pieces, True

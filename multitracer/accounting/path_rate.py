@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.accounting.sending_events import AGAIN, CLEAN, HEARD, PROMPT, Capture, Events
+from multitracer.accounting.sending_events import AGAIN, CLEAN, HEARD, Capture, Events
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.tcp.packed_rows import LENGTH
 
@@ -125,18 +125,6 @@ def sample_rates(events: Events, state: Any, least_ns: int, samples: Any, prompt
             samples[count, 0], samples[count, 1], samples[count, 2], samples[count, 3] = now, octets, lasted, merged
             count, octets, lasted, merged = count + 1, np.int64(0), np.int64(0), 0
     return count
-
-
-@kernel
-def prompt_rate(events: Events, state: Any, least_ns: int, samples: Any, histogram: Any) -> float:
-    """The rate in bit/s to which acknowledgements keep that the receiver did not delay; 0 if there is none.
-
-    A receiver that delays acknowledgements sends one at once for every second segment (RFC 5681 4.2). One for a single
-    segment may come later than the path's rate has it, and what follows sooner.
-    """
-    count = sample_rates(events, state, least_ns, samples, PROMPT)
-    rate = middle_rate(samples, count, histogram)
-    return rate if rate > 0 and is_steady(events, state, samples, count, rate) else 0.0
 
 
 @kernel

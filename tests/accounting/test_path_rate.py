@@ -135,6 +135,20 @@ def test_acknowledgements_that_were_not_delayed_show_the_rate_though_another_was
     assert spent == {"path_rate": 10 + 110 + 11 * 100, "sender_window": 100 + 10 + 10 * 20, "application": 100}
 
 
+def test_the_timer_that_delays_acknowledgements_is_not_the_paths_rate() -> None:
+    """Of three segments that the application writes every 200 ms the last is acknowledged 40 ms after the others.
+
+    At a bottleneck that a packet takes 40 ms it would have waited until 80 ms after it was sent: that is left open.
+    """
+    script = []
+    for round_ms, top in ((200 * n, 1 + 3 * 960 * n) for n in range(40)):
+        script += [data(round_ms, top + 960 * n, top + 960 * (n + 1)) for n in range(3)]
+        script += [ack(round_ms + 100, top + 1920), ack(round_ms + 140, top + 2880)]
+    limits = found(ack(-1, 1), *script)
+    assert limits.rate_from[0] == 0
+    assert milliseconds(limits) == {"unknown": 40 * 80, "application": 39 * 200 + 140 - 40 * 80}
+
+
 def test_a_told_rate_stands_in_only_where_arrivals_do_not_contradict_it() -> None:
     """A rate found from many arrivals wins; without any the told one counts."""
     for told in (400_000, 1_600_000):
