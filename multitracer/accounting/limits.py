@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from multitracer.accounting.arrivals import note_arrivals
-from multitracer.accounting.bottleneck import deepest_queue, find_busy, find_stalls, mark_lost
+from multitracer.accounting.bottleneck import DELAYED_ACK_NS, deepest_queue, find_busy, find_stalls, mark_lost
 from multitracer.accounting.burst_rate import rate_of_bursts
+from multitracer.accounting.delayed_acknowledgements import prompt_rate, rate_of_delayed, shown_by_delayed
 from multitracer.accounting.deliveries import Deliveries, LinkLog, delivered_before, deliveries
 from multitracer.accounting.limit_shares import CURRENT, KEPT, Ledger, add_up
 from multitracer.accounting.path_rate import (
@@ -31,6 +32,7 @@ from multitracer.accounting.path_rate import (
     Rates,
     agreeing,
     agreement,
+    closer_agrees,
     find_pieces,
     is_steady,
     least_delay,
@@ -344,8 +346,9 @@ def limit_directions(
             find_stalls(events, state, not arrivals)
             longer, shortest = np.int64(0), np.int64(0)
             if not sure:
-                longer = directions.trip_ns[number]
-                shortest = least_without_data(rows, packed, end & 1, capture) if arrivals else longer
+                trip = directions.trip_ns[number]
+                longer = trip if pieces > 0 else trip + DELAYED_ACK_NS
+                shortest = least_without_data(rows, packed, end & 1, capture) if arrivals else trip
             find_queue(capture, room, rates, longer, shortest, not arrivals)
         else:
             events.counts[:] = 0
@@ -360,15 +363,18 @@ def find_rate(
 ) -> tuple[float, int, int, bool]:  # fmt: skip
     """The path's rate in bit/s (0 unknown), where it is from, how many it had one after the other, and if it is sure.
 
+    Of none (0) it is known only that it is hardly slower, as a receiver may have delayed the acknowledgements.
     A told rate stands in where too few deliveries behind a queue agree, unless they came faster; else the one that all
     connections of the path show. The rate between bursts is looked for only where arrivals are known: acknowledgements
     do not show how long the link repeated frames, even if that rate is known.
     """
     events, state, samples = room.events, room.state, room.samples
     least = least_delay(events, state, one_rate(room.rates, 0.0))
-    count = sample_rates(events, state, least, samples)
-    note_samples(end, samples, count, room.pool, room.pooled)
+    count = sample_rates(events, state, least, samples, 0)
     rate = middle_rate(samples, count, room.histogram)
+    if rate > 0 and not arrivals and shown_by_delayed(events, state, least, rate, samples, count):
+        return rate_of_delayed(events, state, least, rate, told_bps, samples, room.histogram)
+    note_samples(end, samples, count, room.pool, room.pooled)
     pieces = find_pieces(samples, count, room.pieces) if rate > 0 else 0
     if pieces > 1 and room.pieces[:pieces, OCTETS].sum() >= LEAST_SHARE * samples[:count, 1].sum():
         return rate, FOUND, pieces, True
@@ -380,7 +386,13 @@ def find_rate(
         return shared_bps, 0, 1, True
     if rate > 0 and is_steady(events, state, samples, count, rate):
         return rate, 0, 1, True
-    often = rate_of_bursts(events, state, least, samples, count, room.histogram) if arrivals else 0.0
+    if not arrivals:
+        prompt = prompt_rate(events, state, least, samples, room.histogram)
+        return (prompt, 0, 1, True) if prompt > 0 else (rate, 0, 1, False)
+    if rate > 0 and closer_agrees(events, state, room.rates, rate, samples):
+        return rate, FOUND, 1, True
+    count = sample_rates(events, state, least, samples, 0)
+    often = rate_of_bursts(events, state, least, samples, count, room.histogram)
     return (often, FOUND, 1, True) if often > 0 else (rate, 0, 1, False)
 
 

@@ -109,18 +109,33 @@ def queued_octets(events: Events, at: int, least_ns: int) -> int:
 
 
 @kernel
-def sample_rates(events: Events, state: Any, least_ns: int, samples: Any) -> int:
-    """Fill `samples` with (time, octets, ns, deliveries) of deliveries behind a queue; returns their number."""
+def sample_rates(events: Events, state: Any, least_ns: int, samples: Any, prompt: int) -> int:
+    """Fill `samples` with (time, octets, ns, deliveries) of deliveries behind a queue; returns their number.
+
+    With `prompt` only of those that have this flag, as have those before them.
+    """
     count, octets, lasted, merged = 0, np.int64(0), np.int64(0), 0
     for at in range(1, state[HEARD]):
         before, now = events.delivered_ns[at - 1], events.delivered_ns[at]
-        size = queued_octets(events, at, least_ns)
+        both = events.delivered_flag[at - 1] & events.delivered_flag[at] & prompt == prompt
+        size = queued_octets(events, at, least_ns) if both else np.int64(-1)
         if size > 0:
             octets, lasted, merged = octets + size, lasted + now - before, merged + 1
         if merged and (size <= 0 or merged == RUN or at == state[HEARD] - 1):
             samples[count, 0], samples[count, 1], samples[count, 2], samples[count, 3] = now, octets, lasted, merged
             count, octets, lasted, merged = count + 1, np.int64(0), np.int64(0), 0
     return count
+
+
+@kernel
+def closer_agrees(events: Events, state: Any, rates: Rates, rate_bps: float, samples: Any) -> bool:
+    """Whether deliveries agree on a rate that too few certainly waited for, with those that waited by that rate.
+
+    What waited for less than a packet takes on the bottleneck is only seen when it is known how long one takes. By a
+    rate that is too low those count that never waited, and do not agree.
+    """
+    least = least_delay(events, state, one_rate(rates, rate_bps))
+    return agreeing(samples, sample_rates(events, state, least, samples, 0), rate_bps)
 
 
 @inlined

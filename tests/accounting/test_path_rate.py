@@ -102,6 +102,53 @@ def test_packets_as_close_as_those_of_a_queue_keep_to_its_rate() -> None:
         assert milliseconds(limits) == {cause: 10 * count, "application": 200}
 
 
+def test_packets_that_wait_for_less_than_one_takes_are_behind_a_queue_at_the_rate_that_others_show() -> None:
+    """Four at once show it; the others wait 5 ms each; one is held for 100 ms, and what is behind it comes at once."""
+    count, held = 50, 25
+    late = [100.0 if n >= held else 0.0 for n in range(count)]
+    sent_ms = [0.0 if n < 4 else 10 * n - 5 + (late[n] if n > held + 1 else 0) for n in range(count)]
+    arrivals = {n: 100 + 10 * n + late[n] for n in range(count)}
+    arrivals[held + 1] = arrivals[held] + 0.1
+    script = [data(sent_ms[n], 1 + 960 * n, 961 + 960 * n) for n in range(count)]
+    limits = at_both_ends(*script, ack(1000, 1 + 960 * count), arrivals=arrivals)
+    assert limits.rate_bps[0] == pytest.approx(800_000)
+    assert milliseconds(limits) == {"path_rate": 595.1, "unknown": 4.9, "application": 400}
+
+
+def test_acknowledgements_that_were_not_delayed_show_the_rate_though_another_was() -> None:
+    """Each second segment is acknowledged at once, and sets off two; of an odd one the acknowledgement is 20 ms late.
+
+    After one segment alone, and eleven at once, the bottleneck sends five pairs in 100 ms, and waits 20 ms for others.
+    """
+    starts = [(0.0, 1), (110.0, 11)]
+    starts += [(230.0 + 120 * flight + 20 * place, 2) for flight in range(11) for place in range(5)]
+    answered = [(110.0, 1), *((230.0 + 20 * place, 2) for place in range(5)), (340.0, 1)]
+    answered += [(ms + 120, 2) for ms, _ in starts[2:]]
+    sent, answers, top, una = [], [ack(-1, 1)], 0, 0
+    for ms, count in starts:
+        sent += [data(ms, 1 + 960 * n, 961 + 960 * n) for n in range(top, top + count)]
+        top += count
+    for ms, count in answered:
+        una += count
+        answers.append(ack(ms, 1 + 960 * una))
+    spent = milliseconds(found(*sorted([*answers, *sent], key=lambda one: one.ms)))
+    assert spent == {"path_rate": 10 + 110 + 11 * 100, "sender_window": 100 + 10 + 10 * 20, "application": 100}
+
+
+def test_the_timer_that_delays_acknowledgements_is_not_the_paths_rate() -> None:
+    """Of three segments that the application writes every 200 ms the last is acknowledged 40 ms after the others.
+
+    At a bottleneck that a packet takes 40 ms it would have waited until 80 ms after it was sent: that is left open.
+    """
+    script = []
+    for round_ms, top in ((200 * n, 1 + 3 * 960 * n) for n in range(40)):
+        script += [data(round_ms, top + 960 * n, top + 960 * (n + 1)) for n in range(3)]
+        script += [ack(round_ms + 100, top + 1920), ack(round_ms + 140, top + 2880)]
+    limits = found(ack(-1, 1), *script)
+    assert limits.rate_from[0] == 0
+    assert milliseconds(limits) == {"unknown": 40 * 80, "application": 39 * 200 + 140 - 40 * 80}
+
+
 def test_a_told_rate_stands_in_only_where_arrivals_do_not_contradict_it() -> None:
     """A rate found from many arrivals wins; without any the told one counts."""
     for told in (400_000, 1_600_000):

@@ -1,0 +1,100 @@
+"""The rate of a path where the receiver delays acknowledgements, and no capture shows arrivals.
+
+A receiver that delays acknowledgements sends one at once for every second segment (RFC 5681 4.2), and one for a single
+segment when a timer runs out. By that one the rate is lower than the path's, and by the next one higher.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from multitracer.accounting.bottleneck import DELAYED_ACK_NS
+from multitracer.accounting.path_rate import (
+    AGREE,
+    FAR_NS,
+    LEAST_QUEUED,
+    LEAST_SHARE,
+    agreeing,
+    agreement,
+    is_steady,
+    middle_rate,
+    sample_rates,
+)
+from multitracer.accounting.sending_events import CLEAN, HEARD, PROMPT, Events
+from multitracer.compute.kernels import kernel
+from multitracer.model.limits import RATE_FROM
+
+TOLD = RATE_FROM.index("told")
+
+
+@kernel
+def shown_by_delayed(events: Events, state: Any, least_ns: int, rate_bps: float, samples: Any, count: int) -> bool:
+    """Whether only acknowledgements show a rate that the receiver may have delayed: it may be that of its timer.
+
+    Then it delays some; those that it did not delay do not agree on the rate, or hardly ever follow one another; and
+    hardly any of the `count` samples that do agree takes longer than one acknowledgement may be delayed. Behind them
+    `samples` is overwritten.
+    """
+    if not (agreeing(samples, count, rate_bps) or is_steady(events, state, samples, count, rate_bps)):
+        return False
+    if agreeing_for_longer(samples, count, rate_bps) or not delays_acknowledgements(events, state):
+        return False
+    prompt = samples[count:]
+    agree, total = agreement(prompt, sample_rates(events, state, least_ns, prompt, PROMPT), rate_bps)
+    return bool(total < LEAST_QUEUED or agree < LEAST_SHARE * total)
+
+
+@kernel
+def agreeing_for_longer(samples: Any, count: int, rate_bps: float) -> bool:
+    """Whether some deliveries agree on a rate over a longer time than a receiver may delay an acknowledgement."""
+    agree = np.int64(0)
+    for at in range(count):
+        octets, lasted = samples[at, 1], samples[at, 2]
+        if lasted > DELAYED_ACK_NS and abs(8e9 * octets - rate_bps * lasted) <= AGREE * rate_bps * lasted:
+            agree += samples[at, 3]
+    return bool(agree >= LEAST_QUEUED)
+
+
+@kernel
+def delays_acknowledgements(events: Events, state: Any) -> bool:
+    """Whether a receiver delays acknowledgements of one segment: those of several are many, or all of them faster.
+
+    Of several there are some, too, where acknowledgements are lost; of segments of one size one alone then is as fast.
+    """
+    clean, prompt, longest = 0, 0, np.int32(0)
+    least_prompt = least_other = FAR_NS
+    for at in range(state[HEARD]):
+        flag, upto = events.delivered_flag[at], events.delivered_upto[at]
+        if not flag & CLEAN:
+            continue
+        clean, prompt = clean + 1, prompt + (1 if flag & PROMPT else 0)
+        if events.wire_bytes[upto] > longest:
+            longest, least_prompt, least_other = events.wire_bytes[upto], FAR_NS, FAR_NS
+        if events.wire_bytes[upto] == longest:
+            took = events.delivered_ns[at] - events.sent_ns[upto]
+            if flag & PROMPT:
+                least_prompt = min(least_prompt, took)
+            else:
+                least_other = min(least_other, took)
+    return bool(prompt > 0 and (prompt >= LEAST_SHARE * clean or least_prompt < least_other))
+
+
+@kernel
+def rate_of_delayed(
+    events: Events, state: Any, least_ns: int, slowest_bps: float, told_bps: float, samples: Any, histogram: Any
+) -> tuple[float, int, int, bool]:  # fmt: skip
+    """What `find_rate` returns where acknowledgements that may have been delayed show a rate: `slowest_bps`."""
+    if told_bps > 0 and slowest_bps <= told_bps * (1 + AGREE):
+        return told_bps, TOLD, 1, True
+    prompt = prompt_rate(events, state, least_ns, samples, histogram)
+    return (prompt, 0, 1, True) if prompt > 0 else (slowest_bps, 0, 0, False)
+
+
+@kernel
+def prompt_rate(events: Events, state: Any, least_ns: int, samples: Any, histogram: Any) -> float:
+    """The rate in bit/s to which acknowledgements keep that the receiver did not delay; 0 if there is none."""
+    count = sample_rates(events, state, least_ns, samples, PROMPT)
+    rate = middle_rate(samples, count, histogram)
+    return rate if rate > 0 and is_steady(events, state, samples, count, rate) else 0.0
