@@ -153,9 +153,10 @@ def with_kernel_triggers(resent: pd.DataFrame, state: pd.DataFrame, inputs: Sequ
             _assign(rows, resent["time_ns"].to_numpy()[rows], events, round((error or 0) * 1e9), trigger, because)
     import pandas as pd
 
-    due = resent["after_timer"].to_numpy() & (because == np.array(resent["because"], dtype=object))
+    untold = because == np.array(resent["because"], dtype=object)
+    due, in_doubt = (resent[name].to_numpy() & untold for name in ("after_timer", "in_doubt"))
     trigger = pd.Categorical(trigger, categories=TRIGGERS)
-    return with_columns(resent, trigger=trigger, because=because, after_timer=due)
+    return with_columns(resent, trigger=trigger, because=because, after_timer=due, in_doubt=in_doubt)
 
 
 def _by_socket(resent: pd.DataFrame, logged: pd.DataFrame) -> Iterator[tuple[Ints, pd.DataFrame]]:

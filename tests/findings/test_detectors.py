@@ -23,7 +23,7 @@ from scenes import (
 )
 from two_ends import MS
 
-from multitracer.findings import KINDS, Observations, find, link_outage, probe
+from multitracer.findings import KINDS, Observations, fast_retransmit, find, link_outage, probe
 from multitracer.link.timing import Timing
 from multitracer.model.schema import ACK, SYN
 
@@ -403,6 +403,16 @@ def test_a_recovery_is_reported_with_its_fast_retransmission() -> None:
     told = found[found["kind"] == "fast-retransmit"]
     assert [one["count"] for one in told["evidence"]] == [2, 3]
     assert told["end_ns"].tolist() == [at(1020), at(1060)]
+
+
+@pytest.mark.parametrize(("in_doubt", "verdict"), [(False, "confirmed"), (True, "undecided")])
+@pytest.mark.parametrize("spurious", ["no", "yes"])
+def test_a_fast_retransmission_that_may_be_part_of_another_recovery_is_undecided(in_doubt, verdict, spurious):
+    """So is what was resent after it within the same recovery."""
+    rows = [{"ms": 300, "trigger": "fast", "in_doubt": in_doubt}, {"ms": 310, "trigger": "recovery"}]
+    rows = [{**row, "spurious": spurious} for row in rows]
+    found = list(fast_retransmit.detect(scene(DATA, retransmissions=retransmissions(*rows))))
+    assert [(one.verdict, one.evidence["count"]) for one in found] == [(verdict, 2)]
 
 
 @pytest.mark.parametrize(("others", "verdict"), [([], "likely"), ([False], "confirmed"), ([True], "likely")])
