@@ -154,9 +154,9 @@ def with_kernel_triggers(resent: pd.DataFrame, state: pd.DataFrame, inputs: Sequ
     import pandas as pd
 
     untold = because == np.array(resent["because"], dtype=object)
-    due, in_doubt = (resent[name].to_numpy() & untold for name in ("after_timer", "in_doubt"))
+    in_doubt = resent["in_doubt"].to_numpy() & untold
     trigger = pd.Categorical(trigger, categories=TRIGGERS)
-    return with_columns(resent, trigger=trigger, because=because, after_timer=due, in_doubt=in_doubt)
+    return with_columns(resent, trigger=trigger, because=because, in_doubt=in_doubt)
 
 
 def _by_socket(resent: pd.DataFrame, logged: pd.DataFrame) -> Iterator[tuple[Ints, pd.DataFrame]]:

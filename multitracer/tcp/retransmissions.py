@@ -224,10 +224,15 @@ def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_
             "error_ns": error_ns[rows] if error_ns is not None else np.full(len(rows), -1),
             "segment": rows,
             "late_ack": found[:, R_LATE_ACK],
-            "after_timer": found[:, R_ELAPSED] > _latest_probe(found[:, R_RTO]),
-            "in_doubt": np.isin(found[:, R_TRIGGER], (DOUBTFUL, OVERDUE)),
+            "in_doubt": _in_doubt(found),
         },
     )
+
+
+def _in_doubt(found: Any) -> Any:
+    """Which triggers may be others: those that say so, and probes long after the timer."""
+    late = (found[:, R_TRIGGER] == PROBE) & (found[:, R_ELAPSED] > _latest_probe(found[:, R_RTO]))
+    return late | np.isin(found[:, R_TRIGGER], (DOUBTFUL, OVERDUE))
 
 
 def _latest_probe(rto: Any) -> Any:

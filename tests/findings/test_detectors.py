@@ -418,7 +418,7 @@ def test_a_fast_retransmission_that_may_be_part_of_another_recovery_is_undecided
 @pytest.mark.parametrize(("others", "verdict"), [([], "likely"), ([False], "confirmed"), ([True], "likely")])
 def test_a_probe_long_after_the_timer_is_confirmed_only_of_a_sender_that_probes(others, verdict):
     """A sender without probes resends its tail then, too; another resend that was in time shows which it is."""
-    rows = [{"ms": 300, "trigger": "probe", "after_timer": True}]
-    rows += [{"ms": 900 + number, "trigger": "probe", "after_timer": due} for number, due in enumerate(others)]
+    rows = [{"ms": 300, "trigger": "probe", "in_doubt": True}]
+    rows += [{"ms": 900 + number, "trigger": "probe", "in_doubt": due} for number, due in enumerate(others)]
     found = list(probe.detect(scene(DATA, retransmissions=retransmissions(*rows))))
     assert found[0].verdict == verdict
