@@ -6,6 +6,7 @@ from typing import Any
 
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.tcp.scoreboard import (
+    ACKED_AT,
     NEVER,
     NOTE,
     ORIGINAL,
@@ -41,6 +42,7 @@ from multitracer.tcp.sender_state import (
     LAST_PROGRESS,
     LAST_RESENT,
     LAST_SENT,
+    LATEST_RESEND,
     LEAST_RTT,
     LOSS_TOLD,
     MIN_RTO_NS,
@@ -208,7 +210,18 @@ def may_be_between_acknowledgements(sender: Any, quiet: int, since_sent: int, el
     paced = last >= sender[LAST_PROGRESS] and now - last <= sender[SRTT]
     running = elapsed < (sender[RTO] - sender[RTO] // DOUBLED_WITHIN) << min(sender[BACKOFF], MOST_BACKOFF)
     explained = paced or may_be_reordering_timer(sender, quiet, since_sent)
-    return bool(running and explained and not is_unheard_of(sender, since_sent, now) and not is_passed_by(sender))
+    if is_unheard_of(sender, since_sent, now) or is_passed_by(sender):
+        return False
+    # With SACK a recovery knows what has come: before anything sent after the last copy has, it sends no other.
+    untold = sender[SACK_CAPABLE] and max(sender[NEWEST_ARRIVED], sender[LATEST_RESEND]) < now - since_sent
+    return bool(running and explained and not untold)
+
+
+@inlined
+def note_arrived_resend(sender: Any, fact: Any) -> None:
+    """Data that was sent again is acknowledged: if for the first time, the last copy may have arrived."""
+    if fact[ACKED_AT] == NEVER:
+        sender[LATEST_RESEND] = max(sender[LATEST_RESEND], fact[RETRANSMITTED_AT])
 
 
 @inlined

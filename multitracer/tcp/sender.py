@@ -17,6 +17,7 @@ from multitracer.model.schema import ACK, FIN, OPTION_SACK, OPTION_SACK_PERMITTE
 from multitracer.tcp.packed_rows import FLAGS, LENGTH, OPTIONS, RESENT
 from multitracer.tcp.retransmission_trigger import (
     decide_anew,
+    note_arrived_resend,
     note_loss_told,
     note_probe_answer,
     note_trigger,
@@ -246,6 +247,7 @@ def on_cumulative_ack(
         note, sent = notes[k, NOTE], time_ns[notes[k, ORIGINAL]]
         if note >= 0:
             oldest = 1 if row_start(k, ends, notes, seq) <= una else 0
+            note_arrived_resend(sender, facts[note])
             note_first_ack(facts[note], now, tsecr, oldest, newest_before, oldest * echo_before)
             resent = True
         elif note == SENT_ONCE:
@@ -298,6 +300,7 @@ def on_sack_block(
         elif note >= 0:
             if facts[note, ACKED_AT] == NEVER and earliest == NEVER:
                 earliest = 0
+            note_arrived_resend(sender, facts[note])
             note_first_ack(facts[note], now, -1, 0, newest_before, 0)
             sender[NEWEST_ARRIVED] = max(sender[NEWEST_ARRIVED], time_ns[notes[k, ORIGINAL]])
         k += 1

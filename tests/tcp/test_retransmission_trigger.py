@@ -202,6 +202,16 @@ def test_a_recovery_that_sends_other_data_first_repairs_no_lost_resend(later_ms,
     assert triggers(replayed(*script, again(2460, 101, 201))) == [FAST, trigger]
 
 
+@pytest.mark.parametrize(("before", "trigger"), [((), TIMEOUT), ((ack(2390, 101, (401, 501)),), RECOVERY)])
+def test_before_anything_sent_after_a_resend_has_come_only_the_timer_sends_another(before, trigger):
+    """However many other resends are under way: (401, 501) was sent after it, and any copy may have come."""
+    others = again(1002, 301, 401), again(1800, 401, 501)
+    told = ack(2400, 101, (201, 301)), data(2400.1, 501, 601)
+    flight = (SACK, *FLIGHT, ack(1000, 101), ack(1001, 101, (201, 251)), again(1001.1, 101, 201))
+    found = replayed(*flight, *others, *before, *told, again(2460, 101, 201))
+    assert triggers(found) == [FAST, RECOVERY, RECOVERY, trigger]
+
+
 @pytest.mark.parametrize("trigger", [RECOVERY, TIMEOUT])
 @pytest.mark.parametrize("between", [(), (ack(2500, 101, (401, 501), (201, 301)),)])
 def test_a_wait_that_doubles_shows_the_timer_in_a_recovery(trigger, between):
