@@ -24,11 +24,15 @@ def detect(observed: Observations) -> Iterator[Finding]:
 
 
 def _recovery(columns: Columns, row: int, repairs: list[int]) -> Iterator[Finding]:
-    """One finding about the needless resends of a recovery, one about the needed ones, one about the unknown."""
+    """One finding about the needless resends of a recovery, one about the needed ones, one about the unknown.
+
+    All are undecided where the recovery may be a timeout's.
+    """
     rows = [row, *repairs]
+    sure = "undecided" if columns["in_doubt"][row] else "confirmed"
     for kind, spurious, verdict in (
-        ("fast-retransmit", "no", "confirmed"),
-        ("spurious-fast-retransmit", "yes", "confirmed"),
+        ("fast-retransmit", "no", sure),
+        ("spurious-fast-retransmit", "yes", sure),
         ("fast-retransmit", "unknown", "undecided"),
     ):
         mine = [r for r in rows if columns["spurious"][r] == spurious]

@@ -73,6 +73,14 @@ class FindingIndex:
         shared = np.minimum(near.end, end) - np.maximum(near.start, start)
         return int(near.number[len(shared) - 1 - int(shared[::-1].argmax())])
 
+    def first_over(self, kinds: Iterable[str], one: Finding) -> int:
+        """The finding that shares most time with another; of equals the first to end, of these the latest to begin."""
+        near = self._sharing(tuple(kinds), one, one.start_ns, max(one.end_ns, one.start_ns + 1))
+        if not len(near.number):
+            return NONE
+        shared = np.minimum(near.end, one.end_ns) - np.maximum(near.start, one.start_ns)
+        return int(near.number[np.lexsort((-near.start, near.end, -shared))[0]])
+
     def share(self, number: int, one: Finding) -> float:
         """How much of the time of `one` another finding shares, 0 to 1."""
         other = self._found[number]

@@ -75,7 +75,8 @@ class _Link:
         """By its cause: TCP's resend that ends the wait or began the repair; a closed window; the application.
 
         Of the stream with most data that was open as the link fell idle; where none was, of any. Of a resend in doubt
-        it does not tell; but what the link stood still for TCP had to wait for.
+        it does not tell; but what the link stood still for TCP had to wait for. What lasted longer than the idle time,
+        beside something that was over when data was sent again, it did not wait for.
         """
         cause, end = str(one.evidence.get("cause")), self._open_then(one)
         one = one._replace(connection=end // 2 if end != NONE else NONE)
@@ -84,7 +85,7 @@ class _Link:
             return repair
         kinds = _KINDS.get(cause, ())
         for kind in kinds:
-            number = self.index.most_overlap((kind,), one, one.start_ns, one.end_ns)
+            number = self.index.first_over((kind,), one)
             if number != NONE and self.index.share(number, one) >= MOST:
                 return number
         return NONE if cause == "idle_recovery" else self.index.most_overlap(kinds, one, one.start_ns, one.end_ns)

@@ -30,7 +30,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
     columns = observed.retransmission_columns
     probes = np.flatnonzero(observed.retransmissions["trigger"] == "probe")
     hosts = [_host(columns["sender"][row]) for row in probes]
-    sure = [not columns["after_timer"][row] for row in probes]
+    sure = [not columns["in_doubt"][row] for row in probes]
     probing = {host for host, one in zip(hosts, sure, strict=True) if one}
     for row, host, one in zip(probes.tolist(), hosts, sure, strict=True):
         because = f"{columns['because'][row]} ({_WAS[columns['spurious'][row]]})"

@@ -153,9 +153,10 @@ def with_kernel_triggers(resent: pd.DataFrame, state: pd.DataFrame, inputs: Sequ
             _assign(rows, resent["time_ns"].to_numpy()[rows], events, round((error or 0) * 1e9), trigger, because)
     import pandas as pd
 
-    due = resent["after_timer"].to_numpy() & (because == np.array(resent["because"], dtype=object))
+    untold = because == np.array(resent["because"], dtype=object)
+    in_doubt = resent["in_doubt"].to_numpy() & untold
     trigger = pd.Categorical(trigger, categories=TRIGGERS)
-    return with_columns(resent, trigger=trigger, because=because, after_timer=due)
+    return with_columns(resent, trigger=trigger, because=because, in_doubt=in_doubt)
 
 
 def _by_socket(resent: pd.DataFrame, logged: pd.DataFrame) -> Iterator[tuple[Ints, pd.DataFrame]]:

@@ -6,7 +6,9 @@ from typing import Any
 
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.tcp.scoreboard import (
+    ACKED_AT,
     NEVER,
+    NOTE,
     ORIGINAL,
     R_ACKED_SEND_TIME,
     R_DUPACKS,
@@ -17,6 +19,7 @@ from multitracer.tcp.scoreboard import (
     R_SACKED_ABOVE,
     R_SINCE_ACK,
     R_TRIGGER,
+    RETRANSMITTED_AT,
     Scoreboard,
     SegmentColumns,
     first_above,
@@ -27,15 +30,21 @@ from multitracer.tcp.sender_state import (
     ANEW_TOP,
     BACKOFF,
     BY_TIMER,
+    DOUBTFUL_END,
+    DOUBTFUL_WAIT,
     DUPACKS,
     EARLIER_DUPACKS,
     FIRST_PARTIAL,
+    FIRST_UNACKED,
     HIGH_SACK,
+    LAST_DSACK,
     LAST_DUPACK,
     LAST_PROGRESS,
     LAST_RESENT,
     LAST_SENT,
+    LATEST_RESEND,
     LEAST_RTT,
+    LOSS_TOLD,
     MIN_RTO_NS,
     NEWEST_ARRIVED,
     PROBE_END,
@@ -59,15 +68,21 @@ from multitracer.tcp.sender_state import (
 
 # Codes of schema.TRIGGERS, in its order.
 TIMEOUT, FAST, RECOVERY, PROBE, UNKNOWN = range(5)
-UNHEARD, DOUBLED, ANEW = 5, 6, 7
-"""Unknown too, because the other end's acknowledgements were not captured; a timeout that shows without them; and the
-first resend after a needless timeout was undone, which begins a recovery by acknowledgements."""
+UNHEARD, DOUBLED, ANEW, DOUBTFUL, OVERDUE = 5, 6, 7, 8, 9
+"""Unknown too, because the other end's acknowledgements were not captured; a timeout that shows without them; the first
+resend after a needless timeout was undone, which begins a recovery by acknowledgements; a fast retransmission,
+unless it is part of the recovery of a timeout that does not show; and one that any acknowledgement sets off of data as
+old as the timeout, unless that was the timer."""
 DOUBLED_WITHIN = 8
 """A wait is twice another one if half of it is within an eighth of that: timers run out on ticks, and late."""
+CLOSELY_DOUBLED_WITHIN = 64
+"""The same where nothing else tells that the first was a timer's."""
 DUPACK_THRESHOLD = 3
 """Duplicate acknowledgements that begin a fast retransmit (RFC 5681 3.2)."""
 AT_ONCE_NS = 3_000_000
 """What is sent within this time of an acknowledgement was set off by it."""
+RESPONSE_NS = 200_000
+"""A host sends this long after an acknowledgement what it sets off: hardly ever does a timer run out within it."""
 MOST_BACKOFF = 10
 """Doublings of the timer that are counted."""
 LEAST_MOST_RTO_NS = 60_000_000_000
@@ -93,7 +108,7 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
     ran_out = oldest and quiet >= least and elapsed >= least
     third = oldest and is_third(sender) and now - sender[LAST_DUPACK] <= AT_ONCE_NS
     # What RFC 6298 5.3 restarts the timer for are octets acknowledged in order, not SACK blocks.
-    alone = oldest and now - max(sender[LAST_PROGRESS], sender[LAST_DUPACK]) > AT_ONCE_NS
+    alone = oldest and is_alone(sender, now)
     if una < sender[RECOVERY_END]:
         timed = elapsed >= least or is_unprovoked(sender, quiet, since_sent, least, now)
         between = may_be_between_acknowledgements(sender, quiet, since_sent, elapsed, now)
@@ -110,7 +125,9 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
         # Without a round trip neither PTO nor RTO is known; before the least RTO it cannot be the timer.
         return PROBE if sender[SRTT] > 0 or elapsed < least else UNKNOWN
     if ran_out:
-        return TIMEOUT
+        # Linux until RFC 8985, with FACK, takes the oldest data for lost when an acknowledgement comes and it was sent
+        # longer ago than the timeout, which the timer itself has not reached (tcp_head_timedout).
+        return OVERDUE if now - sender[LAST_DSACK] <= RESPONSE_NS else TIMEOUT
     if signalled:
         return FAST
     # A sender that does not notice that its recovery is needless goes on with it, acknowledgement by acknowledgement,
@@ -122,6 +139,12 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
     # A capture before segmentation has two segments of slow start as one, longer than what the timer resent.
     single = end >= sender[TOP] or end - start <= sender[UNDONE_OCTETS]
     return ANEW if oldest and just_undone and single else RECOVERY
+
+
+@inlined
+def is_alone(sender: Any, now: int) -> bool:
+    """Whether no acknowledgement set off what is sent now."""
+    return bool(now - max(sender[LAST_PROGRESS], sender[LAST_DUPACK]) > AT_ONCE_NS)
 
 
 @inlined
@@ -187,7 +210,42 @@ def may_be_between_acknowledgements(sender: Any, quiet: int, since_sent: int, el
     paced = last >= sender[LAST_PROGRESS] and now - last <= sender[SRTT]
     running = elapsed < (sender[RTO] - sender[RTO] // DOUBLED_WITHIN) << min(sender[BACKOFF], MOST_BACKOFF)
     explained = paced or may_be_reordering_timer(sender, quiet, since_sent)
-    return bool(running and explained and not is_unheard_of(sender, since_sent, now))
+    if is_unheard_of(sender, since_sent, now) or is_passed_by(sender):
+        return False
+    # With SACK a recovery knows what has come: before anything sent after the last copy has, it sends no other.
+    untold = sender[SACK_CAPABLE] and max(sender[NEWEST_ARRIVED], sender[LATEST_RESEND]) < now - since_sent
+    return bool(running and explained and not untold)
+
+
+@inlined
+def note_arrived_resend(sender: Any, fact: Any) -> None:
+    """Data that was sent again is acknowledged: if for the first time, the last copy may have arrived."""
+    if fact[ACKED_AT] == NEVER:
+        sender[LATEST_RESEND] = max(sender[LATEST_RESEND], fact[RETRANSMITTED_AT])
+
+
+@inlined
+def is_passed_by(sender: Any) -> bool:
+    """Whether the recovery sent other data after it was told that the last copy of the oldest data was lost.
+
+    What is lost goes first, the lowest before all else (RFC 6675 4, NextSeg): this recovery repairs no lost resend, as
+    without RFC 8985 none does, and leaves it to the timer (RFC 6675 5.1).
+    """
+    last = max(sender[LAST_SENT], sender[LAST_RESENT])
+    return bool(0 < sender[LOSS_TOLD] < last - AT_ONCE_NS)
+
+
+@inlined
+def note_loss_told(sender: Any, board: Scoreboard, now: int) -> None:
+    """An acknowledgement came: has it told that the last copy of the oldest data, a resend, was lost too?
+
+    It has when data sent a reordering window later than that copy has come (RFC 8985 6.2).
+    """
+    if sender[LOSS_TOLD] > 0 or sender[RECOVERY_END] <= sender[UNA] or sender[FIRST_UNACKED] >= sender[ROWS]:
+        return
+    note = board.notes[sender[FIRST_UNACKED], NOTE]
+    if note >= 0 and sender[NEWEST_ARRIVED] - board.facts[note, RETRANSMITTED_AT] > reordering_window(sender):
+        sender[LOSS_TOLD] = now
 
 
 @inlined
@@ -240,7 +298,10 @@ def note_trigger(sender: Any, event: Any, start: int, end: int, sent_before: int
         elapsed = now - sender[TIMER_START]  # the resend before did not restart the timer
         if elapsed < least_rto(sender) and sender[FIRST_PARTIAL] > 0:
             elapsed = max(elapsed, now - sender[FIRST_PARTIAL])  # nor did the latest acknowledgement
-    event[R_TRIGGER], event[R_SINCE_ACK], event[R_ELAPSED] = trigger, now - sender[LAST_PROGRESS], elapsed
+    note_doubt(sender, trigger, start, now)
+    doubtful = trigger == FAST and start < sender[DOUBTFUL_END] and sender[RECOVERY_END] <= una
+    event[R_TRIGGER] = DOUBTFUL if doubtful else trigger
+    event[R_SINCE_ACK], event[R_ELAPSED] = now - sender[LAST_PROGRESS], elapsed
     event[R_DUPACKS], event[R_SACKED_ABOVE] = sender[DUPACKS], max(0, sender[HIGH_SACK] - end)
     event[R_RTO] = sender[RTO] << min(sender[BACKOFF], MOST_BACKOFF)
     event[R_OLDEST] = 1 if start <= sender[UNA] else 0
@@ -249,7 +310,7 @@ def note_trigger(sender: Any, event: Any, start: int, end: int, sent_before: int
         sender[PROBE_SENT], sender[PROBE_END] = 1, sender[TOP]
     elif trigger == UNKNOWN and end >= sender[TOP] and sender[SRTT] == 0:
         sender[PROBE_SENT] = 1  # it may have been one: there is no second
-    elif trigger in (TIMEOUT, ANEW) or (trigger == FAST and sender[RECOVERY_END] <= una):
+    elif trigger in (TIMEOUT, ANEW, OVERDUE) or (trigger == FAST and sender[RECOVERY_END] <= una):
         by_timer = trigger == TIMEOUT and max(sender[RECOVERY_END], sender[UNDONE_END]) <= una
         sender[BY_TIMER] = end - start if by_timer else 0
         begin_recovery(sender, stamp)
@@ -263,7 +324,37 @@ def note_trigger(sender: Any, event: Any, start: int, end: int, sent_before: int
         sender[TIMER_START] = now
     if sender[RECOVERY_END] > sender[UNA]:
         sender[RECOVERY_RESENT] += 1
+    if start <= una:
+        sender[LOSS_TOLD] = 0
     sender[LAST_RESENT] = now
+
+
+@inlined
+def note_doubt(sender: Any, trigger: int, start: int, now: int) -> None:
+    """Note whether a resend within a recovery, of the oldest data and set off by no acknowledgement, may be a timer's.
+
+    A resend that restarts the timer in one sender does not in another (RFC 6298 5.1).
+    """
+    waited = now - sender[TIMER_START]
+    within = trigger == RECOVERY and start <= sender[UNA] and is_alone(sender, now)
+    if within and waited >= least_rto(sender) << min(sender[BACKOFF], MOST_BACKOFF):
+        sender[DOUBTFUL_END], sender[DOUBTFUL_WAIT] = sender[TOP], waited
+    else:
+        sender[DOUBTFUL_WAIT] = 0
+
+
+@inlined
+def tell_doubtful_timeout(sender: Any, first: Any, second: Any, segments: SegmentColumns, waited: int) -> None:
+    """Was the resend a timer's that may have been, when it had run for `waited` ns, if the `second` is a timeout?
+
+    It was if nothing else was sent meanwhile and the wait doubled (RFC 6298 5.5).
+    """
+    at = segments.time_ns[first[R_ROW]]
+    same = segments.seq[first[R_ROW]] == segments.seq[second[R_ROW]] and sender[LAST_SENT] <= at
+    away = abs(second[R_ELAPSED] // 2 - waited)
+    if second[R_TRIGGER] == TIMEOUT and same and away <= waited // CLOSELY_DOUBLED_WITHIN:
+        first[R_TRIGGER], first[R_ELAPSED] = TIMEOUT, waited
+        sender[BACKOFF] += 1
 
 
 @inlined

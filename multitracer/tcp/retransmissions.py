@@ -17,7 +17,9 @@ from multitracer.tcp.retransmission_trigger import (
     ANEW,
     DOUBLED,
     DOUBLED_WITHIN,
+    DOUBTFUL,
     FAST,
+    OVERDUE,
     PROBE,
     RECOVERY,
     TIMEOUT,
@@ -222,9 +224,15 @@ def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_
             "error_ns": error_ns[rows] if error_ns is not None else np.full(len(rows), -1),
             "segment": rows,
             "late_ack": found[:, R_LATE_ACK],
-            "after_timer": found[:, R_ELAPSED] > _latest_probe(found[:, R_RTO]),
+            "in_doubt": _in_doubt(found),
         },
     )
+
+
+def _in_doubt(found: Any) -> Any:
+    """Which triggers may be others: those that say so, and probes long after the timer."""
+    late = (found[:, R_TRIGGER] == PROBE) & (found[:, R_ELAPSED] > _latest_probe(found[:, R_RTO]))
+    return late | np.isin(found[:, R_TRIGGER], (DOUBTFUL, OVERDUE))
 
 
 def _latest_probe(rto: Any) -> Any:
@@ -269,7 +277,7 @@ _NUMBERS = {
 }  # fmt: skip
 """Columns that the sentences name; the first five are times (ns)."""
 
-_KINDS = np.array([*range(UNHEARD), UNKNOWN, TIMEOUT, FAST], dtype=np.int8)
+_KINDS = np.array([*range(UNHEARD), UNKNOWN, TIMEOUT, FAST, FAST, FAST], dtype=np.int8)
 """The kind, among TRIGGERS, of each code."""
 _TRIGGER_TEXTS = {
     TIMEOUT: "oldest unacknowledged data resent {elapsed:.1f} ms after the timer was last restarted, and "
@@ -286,6 +294,11 @@ _TRIGGER_TEXTS = {
     "(RFC 6298 5.5); the other end's acknowledgements were not captured",
     ANEW: "resent alone, though more was outstanding, when an acknowledgement showed that the timeout before was "
     "needless: the sender had undone it",
+    DOUBTFUL: "{acks} duplicate acknowledgement{s} and {above} bytes selectively acknowledged above it when it was "
+    "resent, or part of the recovery of a timeout, as an earlier resend may have been the timer's",
+    OVERDUE: "oldest unacknowledged data resent at once when a duplicate was reported (DSACK), as Linux with FACK does "
+    "with data that is older than its timeout, or by the timer, {elapsed:.1f} ms after it was last restarted (modelled "
+    "RTO {rto:.1f} ms)",
 }
 
 _RULE_TEXTS = {

@@ -17,8 +17,11 @@ from multitracer.model.schema import ACK, FIN, OPTION_SACK, OPTION_SACK_PERMITTE
 from multitracer.tcp.packed_rows import FLAGS, LENGTH, OPTIONS, RESENT
 from multitracer.tcp.retransmission_trigger import (
     decide_anew,
+    note_arrived_resend,
+    note_loss_told,
     note_probe_answer,
     note_trigger,
+    tell_doubtful_timeout,
     tell_first_timeout,
     undo_recovery,
 )  # fmt: skip
@@ -47,6 +50,7 @@ from multitracer.tcp.sender_state import (
     ACKED_SEND_TIME,
     ANEW_TOP,
     BACKOFF,
+    DOUBTFUL_WAIT,
     DUPACKS,
     EARLIER_DUPACKS,
     EVENTS,
@@ -54,9 +58,11 @@ from multitracer.tcp.sender_state import (
     FIRST_PARTIAL,
     FIRST_UNACKED,
     HIGH_SACK,
+    LAST_DSACK,
     LAST_DUPACK,
     LAST_PROGRESS,
     LAST_SENT,
+    LOSS_TOLD,
     NEWEST_ARRIVED,
     NEWEST_ECHO,
     NEXT_BLOCK,
@@ -160,7 +166,10 @@ def on_retransmission(
     event[R_ROW], event[R_PAIRS], event[R_PAIRS_END] = row, number, number + stop - first
     if sender[ANEW_TOP] > 0:
         decide_anew(sender, board, events[sender[EVENTS] - 1], segments, now)
+    doubtful = sender[DOUBTFUL_WAIT]
     note_trigger(sender, event, start, end, last_sent(first, notes, facts, time_ns), np.int64(segments.tsval[row]), now)
+    if doubtful > 0:
+        tell_doubtful_timeout(sender, events[sender[EVENTS] - 1], event, segments, doubtful)
     if repeats_unanswered(sender, events, segments, start):
         tell_first_timeout(events[sender[EVENTS] - 1], event)
     for k in range(first, stop):
@@ -202,6 +211,7 @@ def advance_una(sender: Any, ends: Any, number: int, now: int) -> int:
         stop += 1
     sender[FIRST_UNACKED], sender[UNA], sender[TIMER_START], sender[ACKED_SEND_TIME] = stop, number, now, -1
     sender[DUPACKS] = sender[EARLIER_DUPACKS] = sender[PROBE_SENT] = sender[BACKOFF] = sender[NEWEST_ECHO] = 0
+    sender[LOSS_TOLD] = sender[DOUBTFUL_WAIT] = 0
     if number >= sender[RECOVERY_END]:
         sender[RECOVERY_END] = sender[RECOVERY_STAMP] = -1
     elif sender[FIRST_PARTIAL] == 0:
@@ -237,6 +247,7 @@ def on_cumulative_ack(
         note, sent = notes[k, NOTE], time_ns[notes[k, ORIGINAL]]
         if note >= 0:
             oldest = 1 if row_start(k, ends, notes, seq) <= una else 0
+            note_arrived_resend(sender, facts[note])
             note_first_ack(facts[note], now, tsecr, oldest, newest_before, oldest * echo_before)
             resent = True
         elif note == SENT_ONCE:
@@ -289,6 +300,7 @@ def on_sack_block(
         elif note >= 0:
             if facts[note, ACKED_AT] == NEVER and earliest == NEVER:
                 earliest = 0
+            note_arrived_resend(sender, facts[note])
             note_first_ack(facts[note], now, -1, 0, newest_before, 0)
             sender[NEWEST_ARRIVED] = max(sender[NEWEST_ARRIVED], time_ns[notes[k, ORIGINAL]])
         k += 1
@@ -358,11 +370,14 @@ def on_ack_segment(
         sender[LAST_DUPACK] = now
     if advances or 0 <= earliest < NEVER:
         sender[LAST_PROGRESS] = now
+    elif earliest < 0:
+        sender[LAST_DSACK] = now
     note_probe_answer(sender, number, earliest < 0 or not (advances or earliest < NEVER or word >> LENGTH > 0))
     if number == sender[UNA]:
         note_echo(sender, np.int64(segments.tsecr[row]))
     if advances and sender[RECOVERY_END] > number and was_needless(sender, board, segments.tsecr[row]):
         undo_recovery(sender, now)
+    note_loss_told(sender, board, now)
 
 
 @inlined

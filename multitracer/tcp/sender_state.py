@@ -30,14 +30,20 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
 # sent again before: the octets that it resent (0: it did not); UNDONE_AT is when one that began so turned out to be
 # needless (0: none), UNDONE_OCTETS what its timeout had resent. ANEW_TOP is TOP when a resend was last sent that may
 # have begun another recovery, which is not decided yet (0: it is), and ANEW_END its end. FIRST_PARTIAL is when UNA
-# first advanced within the recovery (0: not yet; NEVER: it began with a timeout).
+# first advanced within the recovery (0: not yet; NEVER: it began with a timeout). LOSS_TOLD is when an acknowledgement
+# within the recovery told that the last copy of the oldest data was lost too (0: none did). DOUBTFUL_END is TOP when
+# the last resend was sent of which it is open whether the recovery or the timer sent it, DOUBTFUL_WAIT for how long the
+# timer had run then (0: UNA has advanced, or more was resent). LAST_DSACK is when an acknowledgement last came that
+# told nothing but a duplicate. LATEST_RESEND is the latest time at which one of the acknowledged segments was sent
+# again, of which any copy may have arrived (0: none was).
 # FIRST_UNACKED is the first scoreboard row that is not fully acknowledged, ROWS the number of rows; FACTS, EVENTS and
 # PAIRS count facts, events and pairs; NEXT_BLOCK follows the latest SACK block, NEXT_ROW is the next row to replay.
 (UNA, TOP, HIGH_SACK, RECOVERY_END, SIMPLE_FROM, DUPACKS, SRTT, RTTVAR, RTO, LEAST_RTT,
  LAST_SENT, LAST_PROGRESS, NEWEST_ARRIVED, NEWEST_ECHO, ACKED_SEND_TIME, TIMER_START, BACKOFF, PROBE_SENT,
  PROBE_END, RECOVERY_STAMP, RECOVERY_RESENT, REORDERED, SACK_CAPABLE, SENDS_DSACKS, UNDONE_END, LAST_DUPACK,
- EARLIER_DUPACKS, LAST_RESENT, BY_TIMER, UNDONE_AT, UNDONE_OCTETS, ANEW_TOP, ANEW_END, FIRST_PARTIAL, FIRST_UNACKED,
- ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW, SENDER_FIELDS) = range(42)  # fmt: skip
+ EARLIER_DUPACKS, LAST_RESENT, BY_TIMER, UNDONE_AT, UNDONE_OCTETS, ANEW_TOP, ANEW_END, FIRST_PARTIAL, LOSS_TOLD,
+ DOUBTFUL_END, DOUBTFUL_WAIT, LAST_DSACK, LATEST_RESEND, FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK,
+ NEXT_ROW, SENDER_FIELDS) = range(47)  # fmt: skip
 
 
 @kernel

@@ -98,6 +98,17 @@ def test_an_idle_link_whose_resend_is_in_doubt_waited_for_what_the_link_stood_st
     assert find_chains([hole, doubtful, *idle], observed).caused_by.tolist()[2:] == [0, 0, -1]
 
 
+@pytest.mark.parametrize("cause", ["idle_recovery", "idle_window_limited"])
+def test_an_idle_link_waited_for_the_standstill_that_was_over_when_it_went_on(cause: str) -> None:
+    """Not for that of the other direction, which began later and went on while TCP sent again."""
+    holes = one("link-recovery-hole", 100, 601), one("link-recovery-hole", 300, 900)
+    idle = one("idle-link", 350, 600)._replace(evidence={"cause": cause})
+    assert caused_by(*holes, idle)[2] == 0
+    assert caused_by(*reversed(holes), idle)[2] == 1
+    longer = one("idle-link", 350, 700)._replace(evidence={"cause": cause})
+    assert caused_by(*holes, longer)[2] == 1
+
+
 def test_an_idle_link_waits_for_a_timer_by_the_only_capture() -> None:
     """That at the data's receiver: the wait begins there with the last acknowledgement that the receiver sent."""
     seen = [Seen(sent=0, came=50, seq=1, size=2000), Seen(sent=350, came=400, sender=1, ack=1001)]

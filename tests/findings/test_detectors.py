@@ -23,7 +23,7 @@ from scenes import (
 )
 from two_ends import MS
 
-from multitracer.findings import KINDS, Observations, find, link_outage, probe
+from multitracer.findings import KINDS, Observations, fast_retransmit, find, link_outage, probe
 from multitracer.link.timing import Timing
 from multitracer.model.schema import ACK, SYN
 
@@ -405,10 +405,20 @@ def test_a_recovery_is_reported_with_its_fast_retransmission() -> None:
     assert told["end_ns"].tolist() == [at(1020), at(1060)]
 
 
+@pytest.mark.parametrize(("in_doubt", "verdict"), [(False, "confirmed"), (True, "undecided")])
+@pytest.mark.parametrize("spurious", ["no", "yes"])
+def test_a_fast_retransmission_that_may_be_part_of_another_recovery_is_undecided(in_doubt, verdict, spurious):
+    """So is what was resent after it within the same recovery."""
+    rows = [{"ms": 300, "trigger": "fast", "in_doubt": in_doubt}, {"ms": 310, "trigger": "recovery"}]
+    rows = [{**row, "spurious": spurious} for row in rows]
+    found = list(fast_retransmit.detect(scene(DATA, retransmissions=retransmissions(*rows))))
+    assert [(one.verdict, one.evidence["count"]) for one in found] == [(verdict, 2)]
+
+
 @pytest.mark.parametrize(("others", "verdict"), [([], "likely"), ([False], "confirmed"), ([True], "likely")])
 def test_a_probe_long_after_the_timer_is_confirmed_only_of_a_sender_that_probes(others, verdict):
     """A sender without probes resends its tail then, too; another resend that was in time shows which it is."""
-    rows = [{"ms": 300, "trigger": "probe", "after_timer": True}]
-    rows += [{"ms": 900 + number, "trigger": "probe", "after_timer": due} for number, due in enumerate(others)]
+    rows = [{"ms": 300, "trigger": "probe", "in_doubt": True}]
+    rows += [{"ms": 900 + number, "trigger": "probe", "in_doubt": due} for number, due in enumerate(others)]
     found = list(probe.detect(scene(DATA, retransmissions=retransmissions(*rows))))
     assert found[0].verdict == verdict

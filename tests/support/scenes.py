@@ -132,7 +132,7 @@ def retransmissions(*rows: dict[str, Any]) -> pd.DataFrame:
     """The retransmissions table; each row needs `ms`, and may set any column."""
     plain = {
         "input": 0, "record": 1, "connection": 0, "sender": CLIENT, "seq": 1, "payload_bytes": 1000,
-        "trigger": "timeout", "spurious": "no", "because": "a rule decided", "late_ack": -1, "after_timer": False,
+        "trigger": "timeout", "spurious": "no", "because": "a rule decided", "late_ack": -1, "in_doubt": False,
     }  # fmt: skip
     full = [{**plain, **row, "time_ns": at(row["ms"])} for row in rows]
     columns = [*plain, "time_ns", *(["segment"] if any("segment" in row for row in rows) else [])]

@@ -81,7 +81,10 @@ def log(*records: tuple[float, str, float]) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def triggers(resent_ms: list[float], state: pd.DataFrame, held: str = "unknown", error_s: float | None = 0.001):
+def triggers(
+    resent_ms: list[float], state: pd.DataFrame, held: str = "unknown", error_s: float | None = 0.001,
+    in_doubt: bool = False,
+) -> pd.DataFrame:  # fmt: skip
     """The triggers of resends at these ms that were held to be of one kind, with the kernel's log."""
     count = len(resent_ms)
     resent = build(
@@ -91,6 +94,7 @@ def triggers(resent_ms: list[float], state: pd.DataFrame, held: str = "unknown",
             "time_ns": [START + round(ms * MS) for ms in resent_ms], "seq": range(count),
             "payload_bytes": [100] * count, "trigger": pd.Categorical([held] * count, categories=TRIGGERS),
             "spurious": ["no"] * count, "because": ["no timer had run out; it was lost"] * count,
+            "in_doubt": [in_doubt] * count,
         },
     )  # fmt: skip
     clock = Clock("snd.pcap", 0.0, 0.0, error_s, error_s, "", (ClockPiece(START, 0),))
@@ -118,6 +122,14 @@ def test_the_resend_after_a_lost_stack_need_not_be_the_first_of_its_recovery(hel
     """What was held of it stays where that is one of both; the one after it is not the first."""
     state = log((1, "state", RECOVERY), (1.1, "retransmit", np.nan), (50, "retransmit", ACKS), (99, "retransmit", ACKS))
     assert triggers([1.1, 50, 99], state, held)["trigger"].tolist() == found
+
+
+@pytest.mark.parametrize(("kind", "in_doubt"), [(ACKS, False), (np.nan, True)])
+def test_a_stack_settles_what_was_in_doubt(kind: float, in_doubt: bool) -> None:
+    """A resend that may have been another recovery's is not in doubt once the log names its trigger."""
+    found = triggers([1.1], log((1, "state", RECOVERY), (1.1, "retransmit", kind)), held="fast", in_doubt=True)
+    assert found["trigger"].tolist() == ["fast"]
+    assert found["in_doubt"].tolist() == [in_doubt]
 
 
 def test_one_event_of_several_segments_names_them_all() -> None:

@@ -9,9 +9,18 @@ from sending import FLIGHT, Replayed, ack, again, data, replayed, syn_ack
 from two_ends import MS
 
 from multitracer.compute import kernels
-from multitracer.tcp.retransmission_trigger import ANEW, FAST, PROBE, RECOVERY, TIMEOUT, UNKNOWN
+from multitracer.tcp.retransmission_trigger import (
+    ANEW,
+    DOUBTFUL,
+    FAST,
+    OVERDUE,
+    PROBE,
+    RECOVERY,
+    TIMEOUT,
+    UNKNOWN,
+)
 from multitracer.tcp.scoreboard import R_DUPACKS, R_ELAPSED, R_OLDEST, R_SACKED_ABOVE, R_SINCE_ACK, R_TRIGGER
-from multitracer.tcp.sender_state import LEAST_RTT, RECOVERY_END, SRTT
+from multitracer.tcp.sender_state import BACKOFF, LEAST_RTT, RECOVERY_END, SRTT
 
 SACK = syn_ack(-1)
 
@@ -176,6 +185,61 @@ def test_a_timer_that_was_doubled_often_has_a_longest_value():
     times = [round(1e3 * sum(min(2**n, 60) for n in range(1, 1 + count))) for count in range(1, 14)]
     lost = (*FLIGHT, ack(50, 1, (101, 201)), again(51, 1, 101), *(again(51 + ms, 1, 101) for ms in times))
     assert triggers(replayed(*lost)) == [FAST, *[TIMEOUT] * len(times)]
+
+
+PACED = (
+    SACK, *FLIGHT, ack(1000, 101), ack(1001, 101, (201, 301)), again(1001.1, 101, 201), data(1500, 501, 601),
+    data(1500.1, 601, 701),
+)  # fmt: skip
+"""A recovery with a round trip of 1 s, and a timer that has run since then and would last 3 s by the model."""
+
+
+@pytest.mark.parametrize(("later_ms", "trigger"), [(2400.1, RECOVERY), (2430.1, TIMEOUT)])
+def test_a_recovery_that_sends_other_data_first_repairs_no_lost_resend(later_ms, trigger):
+    """RFC 6675 4: what is lost goes first; long after the timer was restarted the oldest data is then the timer's."""
+    told = (ack(2400, 101, (501, 601), (201, 301)), ack(2430, 101, (601, 701), (501, 601), (201, 301)))
+    script = sorted((*PACED, *told, data(later_ms, 701, 801)), key=lambda one: one.ms)
+    assert triggers(replayed(*script, again(2460, 101, 201))) == [FAST, trigger]
+
+
+@pytest.mark.parametrize(("before", "trigger"), [((), TIMEOUT), ((ack(2390, 101, (401, 501)),), RECOVERY)])
+def test_before_anything_sent_after_a_resend_has_come_only_the_timer_sends_another(before, trigger):
+    """However many other resends are under way: (401, 501) was sent after it, and any copy may have come."""
+    others = again(1002, 301, 401), again(1800, 401, 501)
+    told = ack(2400, 101, (201, 301)), data(2400.1, 501, 601)
+    flight = (SACK, *FLIGHT, ack(1000, 101), ack(1001, 101, (201, 251)), again(1001.1, 101, 201))
+    found = replayed(*flight, *others, *before, *told, again(2460, 101, 201))
+    assert triggers(found) == [FAST, RECOVERY, RECOVERY, trigger]
+
+
+@pytest.mark.parametrize("trigger", [RECOVERY, TIMEOUT])
+@pytest.mark.parametrize("between", [(), (ack(2500, 101, (401, 501), (201, 301)),)])
+def test_a_wait_that_doubles_shows_the_timer_in_a_recovery(trigger, between):
+    """RFC 6298 5.5, 5.1: a resend need not have restarted the timer, which had run for 1460 ms since UNA advanced."""
+    told = ack(2400, 101, (501, 601), (201, 301)), data(2400.1, 701, 801), again(2460, 101, 201)
+    second = again(2460 + (2 * 1460 if trigger == TIMEOUT else 2700), 101, 201)
+    found = replayed(*PACED, *told, *between, second)
+    assert triggers(found) == [FAST, trigger, TIMEOUT]
+    assert trigger == RECOVERY or found.events[1, R_ELAPSED] == 1460 * MS
+    assert found[BACKOFF] == (1 if trigger == RECOVERY else 2)
+
+
+@pytest.mark.parametrize(("ms", "trigger"), [(2460, DOUBTFUL), (2402, FAST)])
+def test_what_may_be_part_of_a_timeouts_recovery_is_no_sure_fast_retransmission(ms, trigger):
+    """RFC 6675 5.1: after a timeout, what was sent before it is resent without a fast retransmission."""
+    told = ack(2400, 101, (501, 601), (201, 301)), data(2400.1, 701, 801), again(ms, 101, 201)
+    lost = ack(3400, 601, (701, 801)), again(3400.1, 601, 701)
+    newer = (
+        ack(3500, 801), data(3500, 801, 901), data(3501, 901, 1001), ack(4500, 801, (901, 1001)),
+        again(4500.1, 801, 901),
+    )  # fmt: skip
+    assert triggers(replayed(*PACED, *told, *lost, *newer)) == [FAST, RECOVERY, trigger, FAST]
+
+
+@pytest.mark.parametrize(("ms", "trigger"), [(399.9, OVERDUE), (395, TIMEOUT)])
+def test_overdue_data_may_be_resent_when_a_duplicate_is_reported(ms, trigger):
+    """Linux with FACK does so when that data is older than its timeout (tcp_head_timedout)."""
+    assert triggers(replayed(*FLIGHT, ack(50, 101), ack(ms, 101, dsack=(1, 101)), again(400, 101, 201))) == [trigger]
 
 
 def test_octets_sent_again_sooner_than_they_can_be_answered_are_a_timers():
