@@ -224,7 +224,8 @@ class SideTruth:
 
     @cached_property
     def _resets(self) -> list[Reset]:
-        return resets_of(self.sent, self.arrivals, self._until)
+        is_rlp = self.run.scenario.word("link.protocol") == "rlp"
+        return resets_of(self.sent, self.arrivals, self._until, either_resets=is_rlp)
 
     @cached_property
     def arrivals(self) -> list[Arrivals]:

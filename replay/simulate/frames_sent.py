@@ -182,16 +182,18 @@ class Reset(NamedTuple):
     """When all that had asked had heard an answer: until then they may discard what they have."""
 
 
-def resets_of(sent: Sequence[FramesSent], came: Sequence[Arrivals], until: int) -> list[Reset]:
+def resets_of(sent: Sequence[FramesSent], came: Sequence[Arrivals], until: int, *, either_resets: bool) -> list[Reset]:
     """Each reset from the first request by either side to the first answer; one without ends at `until`.
 
     `came` has what came to each side. A request that repeats or crosses another belongs to the same reset: one from a
-    side that has asked, and heard no answer.
+    side that has asked, and heard no answer. `either_resets`: the other's request ends what a side has asked for, too,
+    as in RLP, whose SABM resets both directions; after RLC's RESET a side still waits for its own answer (25.322
+    11.4.3).
     """
     found, begun, asking = list[Reset](), -1, set[int]()
     for at, heard, side, what in sorted(_requests(sent, came)):
         if heard:
-            asking -= {side} if what != REQUEST else set()
+            asking -= {side} if what != REQUEST or either_resets else set()
             if found and not asking and found[-1].settled_ns == until:
                 found[-1] = found[-1]._replace(settled_ns=at)
         elif what == REQUEST:

@@ -96,7 +96,8 @@ class LinkSession:
             return {}
         own = together(self._sent[self._side])
         came = [self._arrivals(link, side) for side in (0, 1)]
-        resets = [one[:2] for one in resets_of([together(parts) for parts in self._sent], came, done.engine.until)]
+        sent = [together(parts) for parts in self._sent]
+        resets = [one[:2] for one in resets_of(sent, came, done.engine.until, either_resets=True)]
         offered, since, until = self._offered(link, rows, packets, past=done.setting.past)
         octets = octets_of(own, offered)
         waits = union(since, waited_until(own, offered, until))

@@ -63,9 +63,11 @@ def asked(*rows: tuple[int, int, int | None]) -> tuple[FramesSent, Arrivals]:
     return sent, Arrivals(came, (came >= 0).astype(np.int64))
 
 
-def resets(one: tuple[FramesSent, Arrivals], other: tuple[FramesSent, Arrivals]) -> list[tuple[int, int, int]]:
+def resets(
+    one: tuple[FramesSent, Arrivals], other: tuple[FramesSent, Arrivals], *, either_resets: bool = False
+) -> list[tuple[int, int, int]]:
     """The resets of a link on which two sides asked and answered."""
-    return resets_of((one[0], other[0]), (other[1], one[1]), 1000)
+    return resets_of((one[0], other[0]), (other[1], one[1]), 1000, either_resets=either_resets)
 
 
 def test_a_request_is_repeated_until_its_side_has_heard_an_answer() -> None:
@@ -74,6 +76,15 @@ def test_a_request_is_repeated_until_its_side_has_heard_an_answer() -> None:
     assert resets(asked((10, REQUEST, 110), (160, ANSWER, 260), (200, REQUEST, 300)), crossing) == [(10, 110, 260)]
     again = asked((10, REQUEST, 110), (160, ANSWER, 260), (400, REQUEST, None))
     assert resets(again, crossing) == [(10, 110, 260), (400, 1000, 1000)]
+
+
+@pytest.mark.parametrize(
+    ("either_resets", "found"), [(True, [(10, 110, 260), (400, 460, 560)]), (False, [(10, 110, 1000)])]
+)
+def test_a_request_that_comes_ends_a_reset_of_rlp(either_resets: bool, found: list[tuple[int, int, int]]) -> None:
+    """Of two requests that cross one is lost: in RLP its side asks no more, and the next request is another reset."""
+    crossing = asked((50, REQUEST, None), (110, ANSWER, 260), (460, ANSWER, 560))
+    assert resets(asked((10, REQUEST, 110), (400, REQUEST, 460)), crossing, either_resets=either_resets) == found
 
 
 def test_a_reset_is_settled_when_its_answer_has_come() -> None:
