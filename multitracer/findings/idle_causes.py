@@ -75,18 +75,21 @@ class _Link:
         """By its cause: TCP's resend that ends the wait or began the repair; a closed window; the application.
 
         Of the stream with most data that was open as the link fell idle; where none was, of any. Of a resend in doubt
-        it does not tell; but what the link stood still for TCP had to wait for. What lasted longer than the idle time,
-        beside something that was over when data was sent again, it did not wait for.
+        it does not tell; but what the link stood still for TCP had to wait for, if that had begun before the repair.
+        What lasted longer than the idle time, beside something that was over when data was sent again, it did not wait
+        for.
         """
         cause, end = str(one.evidence.get("cause")), self._open_then(one)
         one = one._replace(connection=end // 2 if end != NONE else NONE)
-        repair = self._recovery_of(one, end) if cause == "idle_recovery" else NONE
-        if repair != NONE:
-            return repair
+        resend = self._resend_of(one, end) if cause == "idle_recovery" else NONE
+        if resend != NONE and self.finding_of[resend] != NONE:
+            return int(self.finding_of[resend])
+        begun_by = self._repair_begun_ns(resend) if resend != NONE else one.end_ns
         kinds = _KINDS.get(cause, ())
         for kind in kinds:
             number = self.index.first_over((kind,), one)
-            if number != NONE and self.index.share(number, one) >= MOST:
+            still = self.found[number] if number != NONE else None
+            if still is not None and still.start_ns <= begun_by and self.index.share(number, one) >= MOST:
                 return number
         return NONE if cause == "idle_recovery" else self.index.most_overlap(kinds, one, one.start_ns, one.end_ns)
 
@@ -110,8 +113,8 @@ class _Link:
         ends = (0, 1) if sender is None else (sender,)
         return any(2 * other.connection + one in self.known for one in ends)
 
-    def _recovery_of(self, one: Finding, end: int) -> int:
-        """What resent when the timer expired that was waited for; else what resent last before, and began a repair.
+    def _resend_of(self, one: Finding, end: int) -> int:
+        """The resend when the timer expired that was waited for; else the last one before, which began a repair.
 
         The link's own repeats may divide a wait. Nobody waited for a timer that expired though all that was
         outstanding, or its acknowledgement, was on its way.
@@ -121,7 +124,13 @@ class _Link:
         ended, begun = ended[mine[ended]], np.flatnonzero(mine & (time <= one.start_ns))
         ended, begun = (rows[np.argsort(time[rows], kind="stable")] for rows in (ended, begun))
         rows = ended[:1] if len(ended) else begun[-1:]
-        return int(self.finding_of[rows[0]]) if len(rows) else NONE
+        return int(rows[0]) if len(rows) else NONE
+
+    def _repair_begun_ns(self, resend: int) -> int:
+        """When the repair began of which a resend is a part: with one that was set off by more than the repair."""
+        time, first = self.columns["time_ns"], self.columns["trigger"] != "recovery"
+        begun = first & (self.end == self.end[resend]) & (time <= time[resend])
+        return int(time[begun].max() if begun.any() else time[resend])
 
     @cached_property
     def end(self) -> Ints:

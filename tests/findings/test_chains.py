@@ -98,6 +98,17 @@ def test_an_idle_link_whose_resend_is_in_doubt_waited_for_what_the_link_stood_st
     assert find_chains([hole, doubtful, *idle], observed).caused_by.tolist()[2:] == [0, 0, -1]
 
 
+@pytest.mark.parametrize(("hole_ms", "cause"), [(190, 0), (210, -1), (290, -1)])
+def test_what_stood_still_only_after_a_repair_had_begun_is_not_why_the_link_is_idle(hole_ms: int, cause: int) -> None:
+    """The timer's resend at 200 ms is in doubt: had it been for a loss before, TCP would have waited as well."""
+    hole = one("link-recovery-hole", 0, 0)._replace(start_ns=at(hole_ms), end_ns=at(900))
+    idle = one("idle-link", 0, 0)._replace(start_ns=at(350), end_ns=at(600), evidence={"cause": "idle_recovery"})
+    resent = retransmissions({"ms": 200}, {"ms": 300, "trigger": "recovery"})
+    resent["segment"] = 0
+    observed = scene([Seen(sent=0, came=50, seq=1, size=1000)], retransmissions=resent)
+    assert find_chains([hole, idle], observed).caused_by.tolist() == [-1, cause]
+
+
 @pytest.mark.parametrize("cause", ["idle_recovery", "idle_window_limited"])
 def test_an_idle_link_waited_for_the_standstill_that_was_over_when_it_went_on(cause: str) -> None:
     """Not for that of the other direction, which began later and went on while TCP sent again."""
