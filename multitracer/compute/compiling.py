@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -9,6 +10,7 @@ from numba import types
 from numba.core import event
 from numba.extending import typeof_impl
 
+from multitracer.compute import memory
 from multitracer.compute.kernel_cache import Callee, Function, reachable
 
 _COMPILE = "numba:compile"
@@ -31,7 +33,10 @@ def watch(
 
 
 class _Progress(event.Listener):  # type: ignore[misc] # numba brings no types
-    """Counts the kernels compiled for the one that Python called; numba compiles one at a time."""
+    """Counts the kernels compiled for the one that Python called; numba compiles one at a time.
+
+    Meanwhile reference cycles are searched for rarely: numba makes many objects, and keeps most of them.
+    """
 
     def __init__(
         self, kernels: Collection[Function], merged: Collection[Function], callee: Callee, tell: Callable[[str], None]
@@ -39,11 +44,13 @@ class _Progress(event.Listener):  # type: ignore[misc] # numba brings no types
         self._kernels, self._merged, self._callee, self._tell = kernels, merged, callee, tell
         self._compiled: set[Function] = set()
         self._depth = self._count = self._all = 0
+        self._searches = gc.get_threshold()
 
     def on_start(self, event: Any) -> None:
         """numba begins to compile a function; the functions that it calls are compiled before it ends."""
         function = event.data["dispatcher"].py_func
         if not self._depth:
+            self._searches = memory.search_rarely()
             needed = set(reachable(function, self._callee)).difference(self._merged)
             self._count, self._all = 0, len(needed - self._compiled)
         self._depth += 1
@@ -56,4 +63,5 @@ class _Progress(event.Listener):  # type: ignore[misc] # numba brings no types
         """numba has compiled a function."""
         self._depth -= 1
         if not self._depth:
+            memory.search_as_before(self._searches)
             self._tell("")

@@ -81,14 +81,14 @@ class Kernel:
         if _thread.plain:
             return self.function(*args)
         if plain() or (_state["small"] and not self._is_kept):
-            return self._run_plain(args)
+            return self.run_plain(*args)
         try:
             return self.for_python(*args)
         except OSError:  # compiled, but not saved; the second call uses the code in memory
             return self.for_python(*args)
 
-    def _run_plain(self, args: tuple[Any, ...]) -> Any:
-        """Run it, and the kernels that it calls, as plain Python."""
+    def run_plain(self, *args: Any) -> Any:
+        """Run it, and the kernels that it calls, as plain Python: also where it is called only once from Python."""
         made = PlainArguments(args)
         _thread.plain = True
         try:

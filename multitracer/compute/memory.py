@@ -17,6 +17,18 @@ def settle() -> None:
     gc.set_threshold(_NEW_OBJECTS)
 
 
+def search_rarely() -> tuple[int, int, int]:
+    """Search for reference cycles as rarely as a command does, for what makes many objects; how often it was before."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], _NEW_OBJECTS) if before[0] else 0)  # 0: never
+    return before
+
+
+def search_as_before(before: tuple[int, int, int]) -> None:
+    """Search as often as before."""
+    gc.set_threshold(*before)
+
+
 def leave() -> None:
     """Omit the interpreter's last search for reference cycles before the process ends."""
     gc.freeze()

@@ -143,7 +143,7 @@ def transport(
         resends(*tcp.board.shape), framing, journal(0),
     )  # fmt: skip
     forget_firsts(made)
-    plan(made, 0)
+    state.next_ns = next_due.run_plain(work, 0)  # nothing else is due before the applications begin
     return made
 
 

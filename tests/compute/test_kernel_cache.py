@@ -187,6 +187,18 @@ def test_progress_names_each_kernel_that_is_compiled(package: Path, tmp_path: Pa
 
 
 @pytest.mark.compiled
+def test_garbage_is_searched_for_rarely_while_kernels_are_compiled(package: Path, tmp_path: Path) -> None:
+    """As in a command that runs by itself; afterwards as the program that calls the kernel has it."""
+    code = (
+        "import gc, numpy as np\nfrom kept import caller\nfrom multitracer.compute import kernels\n"
+        "gc.set_threshold(900)\n"
+        "kernels.on_compiling.append(lambda text: text and print(gc.get_threshold()[0], end=' '))\n"
+        "caller.summed(np.arange(4))\nprint(gc.get_threshold()[0])"
+    )
+    assert run(package, tmp_path, code) == ("2000000", "2000000", "900")
+
+
+@pytest.mark.compiled
 def test_a_merged_kernel_is_compiled_as_a_part_of_its_caller(package: Path, tmp_path: Path) -> None:
     """It gives the same, counts for nothing in the progress, and its edits are noticed."""
     callee = package / "callee.py"

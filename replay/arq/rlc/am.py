@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import kernel, merged
 from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.arq.notes import FULL, HELD
 from multitracer.replay.arq.notes import note as write
@@ -115,7 +115,7 @@ def _filled(e: Entity, frame: Any, length: int) -> int:
     return frame.kept
 
 
-@kernel
+@merged
 def _next_status(e: Entity, now: int, frame: Any) -> int:
     size = e.p.control_pdu_bytes if e.p.control_pdu_bytes else e.p.pdu_bytes
     used = compose(e, frame.octets, 2 * size)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import kernel, merged
 from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.arq.rlc.am_entity import NEW_PDU, SN_MASK, Entity, after
 from multitracer.replay.arq.rlc.reassembly import (
@@ -58,7 +58,7 @@ def understood(e: Entity, frame: Any, length: int, now: int) -> bool:
     return good
 
 
-@kernel
+@merged
 def take_data(e: Entity, frame: Any, now: int) -> None:
     """An AMD PDU that `understood` has read: store it, deliver what it completes, ask for what it shows missing."""
     v = e.v
@@ -89,7 +89,7 @@ def _lost_again(e: Entity, frame: Any) -> bool:
     return True
 
 
-@kernel
+@merged
 def _store(e: Entity, frame: Any, sn: int, now: int) -> None:
     v, slot = e.v, sn & SN_MASK
     if e.r.v.keeps_octets:

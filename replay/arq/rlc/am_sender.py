@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import kernel, merged
 from multitracer.replay.arq.fields import NEVER, codes
 from multitracer.replay.arq.rlc.am_discard import (
     discard_before,
@@ -79,7 +79,7 @@ def poll_carrier(e: Entity) -> int:
     return -1
 
 
-@kernel
+@merged
 def next_data(e: Entity, now: int, frame: Any) -> int:
     """An AMD PDU: one to be sent again, else a new one, else one to carry a poll; 0 when there is none.
 
@@ -123,7 +123,7 @@ def _is_spent(e: Entity, sn: int, counts: int) -> bool:
     return limited and e.store.slot[sn & SN_MASK].vt_dat + 1 >= e.p.max_dat
 
 
-@kernel
+@merged
 def _send_new(e: Entity, now: int, frame: Any) -> int:
     v, q = e.v, e.queue
     sn = v.vt_s

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import kernel, merged
 from multitracer.replay.arq.fields import codes
 from multitracer.replay.arq.rlc.am_entity import BITMAP, RLIST, SN_MASK, Entity
 
@@ -104,7 +104,7 @@ def _put_mrw(e: Entity, out: Any, at: int, nibbles: int) -> int:
     return put(out, at, v.mrw_n, N1)
 
 
-@kernel
+@merged
 def _put_report(e: Entity, out: Any, at: int, nibbles: int) -> int:
     """The gaps from where the report stands, then ACK; notes how far it came.
 

@@ -62,8 +62,9 @@ def tcp(parameters: tuple[Parameters, Parameters], connections: int) -> Tcp:
     window = max(each.window_segments for each in parameters)
     ring = 1 << (2 * window + 1).bit_length()
     made = Tcp(rules, table(2 * connections, END), table((2 * connections, ring), SEGMENT), outbox(4 * window + 16))
-    for k in range(2 * connections):
-        begin(made.ends[k], made.rules[k & 1])
+    for side in range(2):
+        begin.run_plain(made.ends[side], made.rules[side])
+        made.ends[side::2] = made.ends[side]
     return made
 
 
