@@ -20,9 +20,10 @@ from multitracer.accounting.path_rate import (
     agreement,
     is_steady,
     middle_rate,
+    queued_octets,
     sample_rates,
 )
-from multitracer.accounting.sending_events import CLEAN, HEARD, PROMPT, Events
+from multitracer.accounting.sending_events import AT_ONCE_NS, CLEAN, HEARD, PROMPT, Events
 from multitracer.compute.kernels import kernel
 from multitracer.model.limits import RATE_FROM
 
@@ -59,7 +60,7 @@ def agreeing_for_longer(samples: Any, count: int, rate_bps: float) -> bool:
 
 @kernel
 def delays_acknowledgements(events: Events, state: Any) -> bool:
-    """Whether a receiver delays acknowledgements of one segment: those of several are many, or all of them faster.
+    """Whether a receiver delays acknowledgements of one segment: those of several are many, or clearly all faster.
 
     Of several there are some, too, where acknowledgements are lost; of segments of one size one alone then is as fast.
     """
@@ -78,7 +79,7 @@ def delays_acknowledgements(events: Events, state: Any) -> bool:
                 least_prompt = min(least_prompt, took)
             else:
                 least_other = min(least_other, took)
-    return bool(prompt > 0 and (prompt >= LEAST_SHARE * clean or least_prompt < least_other))
+    return bool(prompt > 0 and (prompt >= LEAST_SHARE * clean or least_prompt + AT_ONCE_NS < least_other))
 
 
 @kernel
@@ -94,7 +95,25 @@ def rate_of_delayed(
 
 @kernel
 def prompt_rate(events: Events, state: Any, least_ns: int, samples: Any, histogram: Any) -> float:
-    """The rate in bit/s to which acknowledgements keep that the receiver did not delay; 0 if there is none."""
+    """The rate in bit/s to which acknowledgements keep that the receiver did not delay; 0 if there is none.
+
+    None came sooner behind a queue: an acknowledgement that was delayed would have come even sooner without that.
+    """
     count = sample_rates(events, state, least_ns, samples, PROMPT)
     rate = middle_rate(samples, count, histogram)
-    return rate if rate > 0 and is_steady(events, state, samples, count, rate) else 0.0
+    keeps = rate > 0 and is_steady(events, state, samples, count, rate)
+    return rate if keeps and not came_sooner(events, state, least_ns, rate) else 0.0
+
+
+@kernel
+def came_sooner(events: Events, state: Any, least_ns: int, rate_bps: float) -> bool:
+    """Whether octets behind a queue came sooner after an acknowledgement that was not delayed than a rate allows."""
+    octets, since = np.int64(-1), np.int64(0)
+    for at in range(1, state[HEARD]):
+        if events.delivered_flag[at - 1] & PROMPT:
+            octets, since = np.int64(0), events.delivered_ns[at - 1]
+        size = queued_octets(events, at, least_ns)
+        octets = octets + size if octets >= 0 and size > 0 else np.int64(-1)
+        if octets > 0 and 8e9 * octets > rate_bps * (1 + AGREE) * (events.delivered_ns[at] - since):
+            return True
+    return False

@@ -32,7 +32,6 @@ from multitracer.accounting.path_rate import (
     Rates,
     agreeing,
     agreement,
-    closer_agrees,
     find_pieces,
     is_steady,
     least_delay,
@@ -363,7 +362,7 @@ def find_rate(
 ) -> tuple[float, int, int, bool]:  # fmt: skip
     """The path's rate in bit/s (0 unknown), where it is from, how many it had one after the other, and if it is sure.
 
-    Of none (0) it is known only that it is hardly slower, as a receiver may have delayed the acknowledgements.
+    Where the acknowledgements that show it may have been delayed, it had none (0): the path is hardly slower than that.
     A told rate stands in where too few deliveries behind a queue agree, unless they came faster; else the one that all
     connections of the path show. The rate between bursts is looked for only where arrivals are known: acknowledgements
     do not show how long the link repeated frames, even if that rate is known.
@@ -389,9 +388,6 @@ def find_rate(
     if not arrivals:
         prompt = prompt_rate(events, state, least, samples, room.histogram)
         return (prompt, 0, 1, True) if prompt > 0 else (rate, 0, 1, False)
-    if rate > 0 and closer_agrees(events, state, room.rates, rate, samples):
-        return rate, FOUND, 1, True
-    count = sample_rates(events, state, least, samples, 0)
     often = rate_of_bursts(events, state, least, samples, count, room.histogram)
     return (often, FOUND, 1, True) if often > 0 else (rate, 0, 1, False)
 

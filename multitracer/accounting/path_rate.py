@@ -127,17 +127,6 @@ def sample_rates(events: Events, state: Any, least_ns: int, samples: Any, prompt
     return count
 
 
-@kernel
-def closer_agrees(events: Events, state: Any, rates: Rates, rate_bps: float, samples: Any) -> bool:
-    """Whether deliveries agree on a rate that too few certainly waited for, with those that waited by that rate.
-
-    What waited for less than a packet takes on the bottleneck is only seen when it is known how long one takes. By a
-    rate that is too low those count that never waited, and do not agree.
-    """
-    least = least_delay(events, state, one_rate(rates, rate_bps))
-    return agreeing(samples, sample_rates(events, state, least, samples, 0), rate_bps)
-
-
 @inlined
 def bin_of(rate_bps: float) -> int:
     """The bin of the histogram that holds a rate."""

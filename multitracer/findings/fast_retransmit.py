@@ -26,7 +26,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
 def _recovery(columns: Columns, row: int, repairs: list[int]) -> Iterator[Finding]:
     """One finding about the needless resends of a recovery, one about the needed ones, one about the unknown.
 
-    All are undecided where the recovery may be a timeout's.
+    All are undecided where the resend that began it may be part of a timeout's recovery.
     """
     rows = [row, *repairs]
     sure = "undecided" if columns["in_doubt"][row] else "confirmed"

@@ -127,7 +127,7 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
     if ran_out:
         # Linux until RFC 8985, with FACK, takes the oldest data for lost when an acknowledgement comes and it was sent
         # longer ago than the timeout, which the timer itself has not reached (tcp_head_timedout).
-        return OVERDUE if now - sender[LAST_DSACK] <= RESPONSE_NS else TIMEOUT
+        return OVERDUE if 0 <= now - sender[LAST_DSACK] <= RESPONSE_NS else TIMEOUT
     if signalled:
         return FAST
     # A sender that does not notice that its recovery is needless goes on with it, acknowledgement by acknowledgement,
@@ -239,12 +239,12 @@ def is_passed_by(sender: Any) -> bool:
 def note_loss_told(sender: Any, board: Scoreboard, now: int) -> None:
     """An acknowledgement came: has it told that the last copy of the oldest data, a resend, was lost too?
 
-    It has when data sent a reordering window later than that copy has come (RFC 8985 6.2).
+    It has when data sent a round trip later than that copy has come, the longest reordering window (RFC 8985 6.2.4).
     """
     if sender[LOSS_TOLD] > 0 or sender[RECOVERY_END] <= sender[UNA] or sender[FIRST_UNACKED] >= sender[ROWS]:
         return
     note = board.notes[sender[FIRST_UNACKED], NOTE]
-    if note >= 0 and sender[NEWEST_ARRIVED] - board.facts[note, RETRANSMITTED_AT] > reordering_window(sender):
+    if note >= 0 and sender[NEWEST_ARRIVED] - board.facts[note, RETRANSMITTED_AT] > sender[SRTT]:
         sender[LOSS_TOLD] = now
 
 

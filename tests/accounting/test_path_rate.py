@@ -102,19 +102,6 @@ def test_packets_as_close_as_those_of_a_queue_keep_to_its_rate() -> None:
         assert milliseconds(limits) == {cause: 10 * count, "application": 200}
 
 
-def test_packets_that_wait_for_less_than_one_takes_are_behind_a_queue_at_the_rate_that_others_show() -> None:
-    """Four at once show it; the others wait 5 ms each; one is held for 100 ms, and what is behind it comes at once."""
-    count, held = 50, 25
-    late = [100.0 if n >= held else 0.0 for n in range(count)]
-    sent_ms = [0.0 if n < 4 else 10 * n - 5 + (late[n] if n > held + 1 else 0) for n in range(count)]
-    arrivals = {n: 100 + 10 * n + late[n] for n in range(count)}
-    arrivals[held + 1] = arrivals[held] + 0.1
-    script = [data(sent_ms[n], 1 + 960 * n, 961 + 960 * n) for n in range(count)]
-    limits = at_both_ends(*script, ack(1000, 1 + 960 * count), arrivals=arrivals)
-    assert limits.rate_bps[0] == pytest.approx(800_000)
-    assert milliseconds(limits) == {"path_rate": 595.1, "unknown": 4.9, "application": 400}
-
-
 def test_acknowledgements_that_were_not_delayed_show_the_rate_though_another_was() -> None:
     """Each second segment is acknowledged at once, and sets off two; of an odd one the acknowledgement is 20 ms late.
 
@@ -147,6 +134,20 @@ def test_the_timer_that_delays_acknowledgements_is_not_the_paths_rate() -> None:
     limits = found(ack(-1, 1), *script)
     assert limits.rate_from[0] == 0
     assert milliseconds(limits) == {"unknown": 40 * 80, "application": 39 * 200 + 140 - 40 * 80}
+
+
+def test_what_came_sooner_behind_a_delayed_acknowledgement_contradicts_a_rate() -> None:
+    """An application sends every 10 ms; twenty packets take 22 ms longer, and what follows them comes at once.
+
+    Every second packet is acknowledged, and every thirtieth, of which one is the first that comes in time again.
+    """
+    came, answers = 0.0, [ack(-1, 1)]
+    for n in range(300):
+        came = max(came + 0.1, 50 + 10 * n + (22 if 100 <= n < 120 else 0))
+        if n % 2 or n % 30 == 0:
+            answers.append(ack(50 + came, 961 + 960 * n))
+    sent = [data(10 * n, 1 + 960 * n, 961 + 960 * n) for n in range(300)]
+    assert "path_rate" not in milliseconds(found(*sorted([*answers, *sent], key=lambda one: one.ms)))
 
 
 def test_a_told_rate_stands_in_only_where_arrivals_do_not_contradict_it() -> None:

@@ -194,11 +194,16 @@ PACED = (
 """A recovery with a round trip of 1 s, and a timer that has run since then and would last 3 s by the model."""
 
 
-@pytest.mark.parametrize(("later_ms", "trigger"), [(2400.1, RECOVERY), (2430.1, TIMEOUT)])
-def test_a_recovery_that_sends_other_data_first_repairs_no_lost_resend(later_ms, trigger):
-    """RFC 6675 4: what is lost goes first; long after the timer was restarted the oldest data is then the timer's."""
-    told = (ack(2400, 101, (501, 601), (201, 301)), ack(2430, 101, (601, 701), (501, 601), (201, 301)))
-    script = sorted((*PACED, *told, data(later_ms, 701, 801)), key=lambda one: one.ms)
+@pytest.mark.parametrize(
+    ("sent_ms", "later_ms", "trigger"), [(2050, 2430.1, TIMEOUT), (2050, 2400.1, RECOVERY), (1900, 2430.1, RECOVERY)]
+)
+def test_a_recovery_that_sends_other_data_first_repairs_no_lost_resend(sent_ms, later_ms, trigger):
+    """RFC 6675 4: what is lost goes first; long after the timer was restarted the oldest data is then the timer's.
+
+    That the resend was lost shows when data has come that was sent a round trip later.
+    """
+    told = (ack(2400, 101, (701, 801), (201, 301)), ack(2430, 101, (501, 601), (701, 801), (201, 301)))
+    script = sorted((*PACED, data(sent_ms, 701, 801), *told, data(later_ms, 801, 901)), key=lambda one: one.ms)
     assert triggers(replayed(*script, again(2460, 101, 201))) == [FAST, trigger]
 
 
