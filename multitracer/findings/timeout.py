@@ -23,11 +23,12 @@ NEEDS = (SEGMENTS,)
 
 
 def detect(observed: Observations) -> Iterator[Finding]:
-    """One finding for each timeout."""
+    """One finding for each timeout; undecided where the resend may have been set off by an acknowledgement."""
     columns = observed.retransmission_columns
     repairs = recoveries(observed.retransmissions, begun_by="timeout", ended_by="fast")
     for row in np.flatnonzero(observed.retransmissions["trigger"] == "timeout").tolist():
         one = _finding(observed, columns, row)
+        one = one._replace(verdict="undecided") if columns["in_doubt"][row] else one
         # The finding lasts until the last resend of the recovery; how many those are is told by the first alone.
         resends = [row, *repairs.get(row, ())]
         yield one._replace(end_ns=int(columns["time_ns"][resends[-1]]), resends=resends)

@@ -71,8 +71,8 @@ TIMEOUT, FAST, RECOVERY, PROBE, UNKNOWN = range(5)
 UNHEARD, DOUBLED, ANEW, DOUBTFUL, OVERDUE = 5, 6, 7, 8, 9
 """Unknown too, because the other end's acknowledgements were not captured; a timeout that shows without them; the first
 resend after a needless timeout was undone, which begins a recovery by acknowledgements; a fast retransmission,
-unless it is part of the recovery of a timeout that does not show; and one that any acknowledgement sets off of data as
-old as the timeout, unless that was the timer."""
+unless it is part of the recovery of a timeout that does not show; and a timeout, unless an acknowledgement set it off
+in a sender that resends then what is as old as its timeout."""
 DOUBLED_WITHIN = 8
 """A wait is twice another one if half of it is within an eighth of that: timers run out on ticks, and late."""
 CLOSELY_DOUBLED_WITHIN = 64

@@ -232,7 +232,7 @@ def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_
 def _in_doubt(found: Any) -> Any:
     """Which triggers may be others: those that say so, and probes long after the timer."""
     late = (found[:, R_TRIGGER] == PROBE) & (found[:, R_ELAPSED] > _latest_probe(found[:, R_RTO]))
-    return late | (found[:, R_TRIGGER] == DOUBTFUL)
+    return late | np.isin(found[:, R_TRIGGER], (DOUBTFUL, OVERDUE))
 
 
 def _latest_probe(rto: Any) -> Any:
@@ -277,7 +277,7 @@ _NUMBERS = {
 }  # fmt: skip
 """Columns that the sentences name; the first five are times (ns)."""
 
-_KINDS = np.array([*range(UNHEARD), UNKNOWN, TIMEOUT, FAST, FAST, UNKNOWN], dtype=np.int8)
+_KINDS = np.array([*range(UNHEARD), UNKNOWN, TIMEOUT, FAST, FAST, TIMEOUT], dtype=np.int8)
 """The kind, among TRIGGERS, of each code."""
 _TRIGGER_TEXTS = {
     TIMEOUT: "oldest unacknowledged data resent {elapsed:.1f} ms after the timer was last restarted, and "

@@ -23,7 +23,7 @@ from scenes import (
 )
 from two_ends import MS
 
-from multitracer.findings import KINDS, Observations, fast_retransmit, find, link_outage, probe
+from multitracer.findings import KINDS, Observations, fast_retransmit, find, link_outage, probe, timeout
 from multitracer.link.timing import Timing
 from multitracer.model.schema import ACK, SYN
 
@@ -340,6 +340,13 @@ def test_a_reset_of_another_bearer_does_not_explain_a_drop() -> None:
     """A drop stays a drop when only the other link was reset meanwhile."""
     elsewhere = replace(dropped(later=True), link_intervals=intervals(("reset", 15, 25), link=2))
     assert "local-drop" in confirmed(elsewhere)
+
+
+@pytest.mark.parametrize("spurious", ["no", "yes", "unknown"])
+def test_a_timeout_that_an_acknowledgement_may_have_set_off_is_undecided(spurious: str) -> None:
+    """Whether it was needless or not."""
+    resent = retransmissions({"ms": 300, "spurious": spurious, "late_ack": 0, "in_doubt": True})
+    assert [one.verdict for one in timeout.detect(scene(DATA, retransmissions=resent))] == ["undecided"]
 
 
 def test_a_timeout_of_data_without_a_captured_acknowledgement_is_undecided() -> None:
