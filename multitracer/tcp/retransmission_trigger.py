@@ -354,6 +354,7 @@ def tell_doubtful_timeout(sender: Any, first: Any, second: Any, segments: Segmen
     away = abs(second[R_ELAPSED] // 2 - waited)
     if second[R_TRIGGER] == TIMEOUT and same and away <= waited // CLOSELY_DOUBLED_WITHIN:
         first[R_TRIGGER], first[R_ELAPSED] = TIMEOUT, waited
+        second[R_RTO] *= 2
         sender[BACKOFF] += 1
 
 

@@ -19,8 +19,8 @@ from multitracer.tcp.retransmission_trigger import (
     TIMEOUT,
     UNKNOWN,
 )
-from multitracer.tcp.scoreboard import R_DUPACKS, R_ELAPSED, R_OLDEST, R_SACKED_ABOVE, R_SINCE_ACK, R_TRIGGER
-from multitracer.tcp.sender_state import BACKOFF, LEAST_RTT, RECOVERY_END, SRTT
+from multitracer.tcp.scoreboard import R_DUPACKS, R_ELAPSED, R_OLDEST, R_RTO, R_SACKED_ABOVE, R_SINCE_ACK, R_TRIGGER
+from multitracer.tcp.sender_state import BACKOFF, LEAST_RTT, RECOVERY_END, RTO, SRTT
 
 SACK = syn_ack(-1)
 
@@ -226,7 +226,9 @@ def test_a_wait_that_doubles_shows_the_timer_in_a_recovery(trigger, between):
     found = replayed(*PACED, *told, *between, second)
     assert triggers(found) == [FAST, trigger, TIMEOUT]
     assert trigger == RECOVERY or found.events[1, R_ELAPSED] == 1460 * MS
-    assert found[BACKOFF] == (1 if trigger == RECOVERY else 2)
+    doublings = 0 if trigger == RECOVERY else 1
+    assert found[BACKOFF] == doublings + 1
+    assert found.events[2, R_RTO] == found[RTO] << doublings
 
 
 @pytest.mark.parametrize(("ms", "trigger"), [(2460, DOUBTFUL), (2402, FAST)])
