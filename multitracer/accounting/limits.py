@@ -362,7 +362,7 @@ def find_rate(
 ) -> tuple[float, int, int, bool]:  # fmt: skip
     """The path's rate in bit/s (0 unknown), where it is from, how many it had one after the other, and if it is sure.
 
-    Where the acknowledgements that show it may have been delayed, it had none (0): the path is hardly slower than that.
+    There are 0 where only acknowledgements show it that the receiver may have delayed: the path is faster, or as fast.
     A told rate stands in where too few deliveries behind a queue agree, unless they came faster; else the one that all
     connections of the path show. The rate between bursts is looked for only where arrivals are known: acknowledgements
     do not show how long the link repeated frames, even if that rate is known.
