@@ -136,6 +136,16 @@ def test_the_timer_that_delays_acknowledgements_is_not_the_paths_rate() -> None:
     assert milliseconds(limits) == {"unknown": 40 * 80, "application": 39 * 200 + 140 - 40 * 80}
 
 
+@pytest.mark.parametrize(("sooner_ms", "rate_from"), [(0.1, 2), (20, 0)])
+def test_jitter_does_not_show_that_a_receiver_delays_acknowledgements(sooner_ms: float, rate_from: int) -> None:
+    """One acknowledgement of two segments comes a little sooner than all others, which are of one; or clearly so."""
+    script = [ack(-1, 1), data(0, 1, 961), data(1, 961, 1921), ack(101 - sooner_ms, 1921), data(200, 1921, 2881)]
+    script.append(ack(300, 2881))
+    for n in range(3, 100):
+        script += [data(400 + max(0, 10 * (n - 9)), 1 + 960 * n, 961 + 960 * n), ack(500 + 10 * (n - 3), 961 + 960 * n)]
+    assert found(*sorted(script, key=lambda one: one.ms)).rate_from[0] == rate_from
+
+
 def test_what_came_sooner_behind_a_delayed_acknowledgement_contradicts_a_rate() -> None:
     """An application sends every 10 ms; twenty packets take 22 ms longer, and what follows them comes at once.
 
