@@ -47,8 +47,15 @@ _LONG_INPUT_BYTES = 64 << 20
 """Reading so much takes longer than importing what comes after it."""
 _AFTER_READING = (
     "numba", "pandas", "multitracer.analysis.pipeline", "multitracer.analysis.summary", "multitracer.export.files",
+    "rich.console", "rich.text",
 )  # fmt: skip
 """Beside it; numba first, as reading waits for it, and nothing else shall then take the interpreter."""
+_LARGEST_KERNELS = (
+    "accounting.limits.limit_directions", "tcp.retransmissions.classify_directions", "tcp.port_reuse.split_flows",
+    "tcp.measures.measure_rows", "tcp.connection_rows.group_rows", "findings.data_gaps.weigh",
+    "vantage.completeness.find_gaps", "vantage.copies.find_equal",
+)  # fmt: skip
+"""Kernels of the analysis whose code takes milliseconds to load."""
 _SIZE = re.compile(r"(\d{1,15})([KMGT]?)(?:I?B)?", re.IGNORECASE | re.ASCII)
 _SHOWN = 60
 """Characters of a wrong value that are repeated in the message."""
@@ -283,7 +290,7 @@ def read_and_analyze(inputs: Sequence[str], options: dict[str, Any]) -> Analysis
 
 
 def _import_ahead(files: Sequence[str]) -> None:
-    """Let a thread import what comes after the reading of long files, 0.3 s: decoding leaves it the interpreter."""
+    """Let a thread load what comes after the reading of long files, 0.4 s: decoding leaves it the interpreter."""
     from multitracer.compute.threads import most
 
     regular = (file for file in files if stat.S_ISREG(mode_of(file)))
@@ -295,6 +302,9 @@ def _import_all() -> None:
     with suppress(Exception):  # whoever needs the module meets the error again
         for name in _AFTER_READING:
             import_module(name)
+        for name in _LARGEST_KERNELS:
+            module, kernel = name.rsplit(".", 1)
+            getattr(import_module(f"multitracer.{module}"), kernel).load()
 
 
 def files_in(inputs: Sequence[str]) -> list[str]:

@@ -76,6 +76,11 @@ def remove_unused(directory: Path, names: str = "*") -> None:
             continue
 
 
+def signatures(compiled: Any) -> list[Any]:
+    """The argument types for which the entry of numba's dispatcher has code, each with what it was compiled for."""
+    return list(compiled._cache._cache_file._load_index())  # numba has no public name for it
+
+
 @cache
 def tidy() -> None:
     """Remove unused entries once per process, also those in the layout of older versions."""

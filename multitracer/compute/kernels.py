@@ -87,6 +87,12 @@ class Kernel:
         except OSError:  # compiled, but not saved; the second call uses the code in memory
             return self.for_python(*args)
 
+    def load(self) -> None:
+        """Load the code that earlier runs kept, if any: else the first call does, and whoever calls waits for it."""
+        if not plain() and self._is_kept:
+            for signature, *_ in kernel_cache.signatures(self.for_python):
+                self.for_python.compile(signature)
+
     def run_plain(self, *args: Any) -> Any:
         """Run it, and the kernels that it calls, as plain Python: also where it is called only once from Python."""
         made = PlainArguments(args)

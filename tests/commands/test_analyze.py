@@ -8,6 +8,7 @@ import re
 import shutil
 import threading
 from html import unescape
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -24,6 +25,7 @@ from multitracer import cli
 from multitracer.commands import parameters
 from multitracer.commands.campaign import names_of
 from multitracer.compute import threads
+from multitracer.compute.kernels import Kernel
 from multitracer.model.schema import CAUSES, SCHEMA
 from multitracer.parsers import pcap
 from multitracer.parsers.shared import experiment
@@ -113,17 +115,27 @@ def test_summary_only_writes_the_same_summary_and_nothing_else(
 def test_what_comes_after_the_reading_is_imported_beside_it_where_the_input_is_long(
     octets: int, ahead: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By another thread; a short input is read sooner."""
+    """By another thread, as the largest kernels are loaded; a short input is read sooner."""
     imported: list[tuple[str, bool]] = []
+    loaded: list[str] = []
+
+    def imports(name: str) -> Any:
+        imported.append((name, main() is current()))
+        return import_module(name)
+
     monkeypatch.setattr(parameters, "_LONG_INPUT_BYTES", octets)
-    monkeypatch.setattr(parameters, "import_module", lambda name: imported.append((name, main() is current())))
+    monkeypatch.setattr(parameters, "import_module", imports)
+    monkeypatch.setattr(Kernel, "load", lambda kernel: loaded.append(f"{kernel.__module__}.{kernel.__name__}"))
     monkeypatch.setitem(threads._allowed, "threads", 2)
     main, current = threading.main_thread, threading.current_thread
     analyze(tmp_path, RLP, "--summary-only")
     for thread in threading.enumerate():
         if thread.name == "imports":
             thread.join()
-    assert imported == [(name, False) for name in parameters._AFTER_READING] * ahead
+    kernels = [f"multitracer.{name}" for name in parameters._LARGEST_KERNELS]
+    modules = [*parameters._AFTER_READING, *(name.rpartition(".")[0] for name in kernels)]
+    assert imported == [(name, False) for name in modules] * ahead
+    assert loaded == kernels * ahead
 
 
 @pytest.mark.slow

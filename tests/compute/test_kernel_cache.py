@@ -160,6 +160,17 @@ def test_threads_that_start_together_compile_once(package: Path, tmp_path: Path)
 
 
 @pytest.mark.compiled
+def test_kept_code_is_loaded_before_the_first_call(package: Path, tmp_path: Path) -> None:
+    """The call finds it; where nothing is kept, loading compiles nothing."""
+    code = (
+        "import numpy as np\nfrom kept import caller\ncaller.summed.load()\nhas = caller.summed.for_python\n"
+        "print(len(has.overloads))\nprint(caller.summed(np.arange(4)), len(has.overloads))"
+    )
+    assert run(package, tmp_path, code) == ("0", "64", "1")
+    assert run(package, tmp_path, code) == ("1", "64", "1")
+
+
+@pytest.mark.compiled
 def test_small_inputs_are_not_compiled_for(package: Path, tmp_path: Path) -> None:
     """A few records do not load numba; more of them use cached code, and compile nothing."""
     code = (
