@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.compute.kernels import inlined, kernel
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -17,6 +19,8 @@ COPY_KEY = (
     "flow", "direction", "raw_seq", "raw_ack", "payload_bytes", "flags", "raw_window", "tsval", "tsecr",
     "ip_id", "checksum",
 )  # fmt: skip
+_FEW = 20_000
+"""Fewer fingerprints are sorted sooner than a kernel is loaded."""
 
 
 def fingerprint(some: pd.DataFrame, names: Sequence[str]) -> npt.NDArray[np.uint64]:
@@ -33,6 +37,47 @@ def mix(mixed: npt.NDArray[np.uint64], values: npt.NDArray[Any]) -> npt.NDArray[
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))
+
+
+@inlined
+def mix_word(mixed: int, word: int) -> int:
+    """Hash one more number below 2**63 into a fingerprint below 2**63, inside kernels; no product overflows int64."""
+    word = mixed ^ word
+    word = (word & 0x7FFFFFFF) * np.int64(0x9E3779B1) ^ (word >> 31) * np.int64(0x7FEB352D)
+    return int(word ^ word >> 32)
+
+
+def repeated(key: npt.NDArray[Any], most: int) -> Ints:
+    """Positions of the fingerprints that occur more than once, but no more than `most` times; ascending."""
+    if len(key) < _FEW:
+        _, which, count = np.unique(key, return_inverse=True, return_counts=True)
+        return np.flatnonzero((count[which] > 1) & (count[which] <= most))
+    slots = np.zeros(1 << (2 * len(key)).bit_length(), dtype=np.int32)  # at most half full
+    counts, found = np.zeros(len(key), dtype=np.int32), np.empty(len(key), dtype=np.int32)
+    return found[: find_repeated(key.view(np.int64), most, slots, counts, found)].astype(np.int64)
+
+
+@kernel
+def find_repeated(key: Any, most: int, slots: Any, counts: Any, found: Any) -> int:
+    """Fill `found` with the positions of the keys that occur 2 to `most` times; returns their number.
+
+    `slots` is a hash table of 1 + the position at which a key occurs first, where `counts` says how often it occurs.
+    """
+    mask = np.int64(len(slots) - 1)
+    for at in range(len(key)):
+        slot = key[at] & mask
+        while slots[slot] > 0 and key[slots[slot] - 1] != key[at]:
+            slot = (slot + 1) & mask
+        if slots[slot] == 0:
+            slots[slot] = at + 1
+        found[at] = slots[slot] - 1
+        counts[found[at]] += 1
+    number = 0
+    for at in range(len(key)):
+        if 1 < counts[found[at]] <= most:
+            found[number] = at
+            number += 1
+    return number
 
 
 def match_copies(some: pd.DataFrame, others: pd.DataFrame) -> tuple[Ints, Ints]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from ipaddress import ip_address
 from socket import IPPROTO_TCP
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from multitracer.compute.kernels import kernel
 from multitracer.model.schema import ACK, SYN
-from multitracer.vantage.fingerprints import fingerprint, mix
+from multitracer.vantage.fingerprints import fingerprint, mix, repeated
 from multitracer.vantage.taps import signed32
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Ints: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
+_SAID = ("ip_id", "raw_window", "payload_bytes", "tsval")
+"""What a firewall leaves of a SYN; with neither IP ID nor timestamp it says nothing."""
 _ONES = 0xFFFF
 """One's complement sums are numbers modulo this (RFC 1071)."""
 _TOGETHER_NS = 1_000_000_000
@@ -69,7 +71,12 @@ def find_rewritten(
     packets: pd.DataFrame, syn_options: pd.DataFrame, flows: pd.DataFrame, place: Any
 ) -> list[Rewritten]:
     """Find the connections that went through a firewall between two places; `place` is one number per packet."""
-    pairs = list(_alike_syns(packets, _Answers(packets, syn_options["packet"].to_numpy(), place), place))
+    rows = syn_options["packet"].to_numpy()
+    kind = packets["flags"].to_numpy()[rows] & (SYN | ACK)
+    syns = _saying_the_same(packets, rows[kind == SYN])
+    if not len(syns):
+        return []
+    pairs = list(_alike_syns(packets, _Answers(packets, syns, rows[kind == SYN | ACK], place), place))
     if not pairs:
         return []
     uses = _Uses(packets, place, sorted({row for pair in pairs for row in pair}))
@@ -86,15 +93,23 @@ def find_rewritten(
     return found
 
 
+def _saying_the_same(packets: pd.DataFrame, syns: Ints) -> Ints:
+    """Rows of the SYNs of which another one says the same, but for addresses and numbers; in most captures of none."""
+    said = {name: packets[name].to_numpy()[syns] for name in _SAID}
+    told = (said["ip_id"] > 0) | (said["tsval"] > 0)
+    key = reduce(mix, said.values(), np.zeros(len(syns), dtype=np.uint64))[told]
+    return syns[told][repeated(key, len(syns))]
+
+
 class _Answers:
-    """The SYNs that were answered where they were seen, and what their answers say.
+    """Those of some SYNs that were answered where they were seen, and what their answers say.
 
     A port scan leaves most of its SYNs unanswered.
     """
 
-    def __init__(self, packets: pd.DataFrame, rows: Ints, place: Any) -> None:
-        kind, direction = packets["flags"].to_numpy()[rows] & (SYN | ACK), packets["direction"].to_numpy()
-        syns, answers = rows[kind == SYN], rows[kind == SYN | ACK]
+    def __init__(self, packets: pd.DataFrame, syns: Ints, answers: Ints, place: Any) -> None:
+        direction, flow = packets["direction"].to_numpy(), packets["flow"].to_numpy()
+        answers = answers[np.isin(flow[answers], flow[syns])]
         seq, acked = packets["raw_seq"].to_numpy()[syns], packets["raw_ack"].to_numpy()[answers] - np.uint32(1)
         asked = _identity(packets, syns, place, direction[syns], seq)
         self._answered = _identity(packets, answers, place, 1 - direction[answers], acked)
@@ -134,9 +149,8 @@ def _alike_syns(packets: pd.DataFrame, answers: _Answers, place: Any) -> Iterato
     """
     rows = answers.syns
     some = packets.take(rows)
-    key = fingerprint(some, ("ip_id", "raw_window", "payload_bytes", "tsval"))
-    told = (some["ip_id"].to_numpy() > 0) | (some["tsval"].to_numpy() > 0)
-    order = np.flatnonzero(told)[np.argsort(key[told], kind="stable")]
+    key = fingerprint(some, _SAID)
+    order = np.argsort(key, kind="stable")
     time, number = some["time_ns"].to_numpy(), some["input"].to_numpy()
     stamped = some["tsval"].to_numpy() > 0
     flow, seq = some["flow"].to_numpy(), some["raw_seq"].to_numpy()

@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.compute.arrays import mark_first, rows_of_each
+from multitracer.compute.kernels import kernel
+from multitracer.compute.threads import concurrently, shares
 from multitracer.model.schema import ACK, SYN
-from multitracer.vantage.fingerprints import fingerprint, mix
+from multitracer.vantage.fingerprints import mix_word, repeated
 from multitracer.vantage.renumbering import Rewritten, Sums, Use
 
 if TYPE_CHECKING:
@@ -25,9 +27,7 @@ if TYPE_CHECKING:
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
-Words: TypeAlias = npt.NDArray[np.uint64]
 
-_UNCHANGED = ("raw_seq", "raw_ack", "payload_bytes", "raw_window", "tsval", "tsecr")
 _HEAD = 16
 """The first packets of each flow, in which the flows that may be one must have some in common."""
 _MOST_ALIKE = 8
@@ -78,7 +78,8 @@ def find_translated(tables: Mapping[str, pd.DataFrame], place: Any, known: list[
     for one in known:
         taken[one.near.rows] = taken[one.far.rows] = True
     heads = _heads(packets["flow"].to_numpy(), len(flows), sources, tables["syn_options"]["packet"].to_numpy())
-    rows = _rows_of_candidates(packets, sources, heads[~taken[heads]], len(flows))
+    heads = heads[~taken[heads]] if known else heads
+    rows = _rows_of_candidates(packets, sources, heads, len(flows))
     rows = rows[~taken[rows]]
     if not len(rows):
         return []
@@ -104,17 +105,45 @@ class _Sources(NamedTuple):
         return all(values.min() == values.max() for values in self)
 
 
-def _content(packets: pd.DataFrame, sources: _Sources, rows: Ints) -> Words:
-    """Hashes of what translation leaves alone, and of where it was seen."""
-    some = packets[[*_UNCHANGED, "flags"]].take(rows)
-    return mix(mix(fingerprint(some, _UNCHANGED), some["flags"].to_numpy() & 0xFF), sources.of(rows))
+class Content(NamedTuple):
+    """What translation leaves alone of the packets, and where they were seen: one element per packet."""
+
+    place: Any
+    input: Any
+    raw_seq: Any
+    raw_ack: Any
+    payload_bytes: Any
+    flags: Any
+    raw_window: Any
+    tsval: Any
+    tsecr: Any
+
+
+@kernel
+def hash_content(content: Content, rows: Any, hashed: Any) -> None:
+    """Fill `hashed` with a fingerprint of the content of each of the packets `rows`."""
+    for at in range(len(rows)):
+        row = np.uint64(rows[at])
+        source = np.int64(content.input[row]) << 16 | np.int64(content.place[row])
+        key = mix_word(np.int64(content.raw_seq[row]), np.int64(content.raw_window[row]) << 32)
+        key = mix_word(key, np.int64(content.raw_ack[row]) | (np.int64(content.flags[row]) & 0xFF) << 32)
+        key = mix_word(key, np.int64(content.tsval[row]) | np.int64(content.payload_bytes[row]) << 32)
+        hashed[at] = mix_word(key, np.int64(content.tsecr[row]) | source << 32)
+
+
+def _hashes(packets: pd.DataFrame, sources: _Sources, rows: Ints) -> Ints:
+    """Fingerprints of what translation leaves alone of these packets, and of where they were seen."""
+    content = Content(sources.place, *(packets[name].to_numpy() for name in Content._fields[1:]))
+    hashed = np.empty(len(rows), dtype=np.int64)
+    concurrently(lambda part: hash_content(content, rows[part], hashed[part]), shares(len(rows)))
+    return hashed
 
 
 def _rows_of_candidates(packets: pd.DataFrame, sources: _Sources, heads: Ints, flows: int) -> Ints:
     """All rows of flows of which a head, at any place, has packets that another's head has too."""
     flow = packets["flow"].to_numpy()
-    one, other = _alike(_content(packets, sources, heads), flow[heads].astype(np.int64))
-    pairs, count = np.unique(np.column_stack([flow[heads[one]], flow[heads[other]]]), axis=0, return_counts=True)
+    alike = _equal_packets(packets, sources, heads)
+    pairs, count = np.unique(np.column_stack([flow[rows] for rows in alike]), axis=0, return_counts=True)
     named = np.unique(pairs[count >= _LEAST_EACH_WAY])
     if not len(named):
         return np.zeros(0, dtype=np.int64)
@@ -140,38 +169,27 @@ def _heads(flow: Any, flows: int, sources: _Sources, syns: Ints) -> Ints:
 
 
 def _equal_packets(packets: pd.DataFrame, sources: _Sources, rows: Ints) -> _Pairs:
-    flow = packets["flow"].to_numpy()[rows].astype(np.int64)
-    one, other = _alike(_content(packets, sources, rows), flow)
-    return _Pairs(rows[one], rows[other])
+    """Packets of equal content in two flows, the smaller flow's first; of several in one flow the first counts.
 
-
-def _alike(key: Words, flow: Ints) -> tuple[Ints, Ints]:
-    """Positions of equal keys in two flows, the smaller flow's first; of several in one flow the first counts."""
-    several = _repeated(key)
-    once = several[np.unique(mix(key[several], flow[several]), return_index=True)[1]]
-    order = once[np.lexsort((flow[once], key[once]))]
-    key = key[order]
+    Those that more flows have than tell any apart are left out before the others are sorted: so many are not in the
+    heads of fewer.
+    """
+    key = _hashes(packets, sources, rows)
+    several = repeated(key, _MOST_ALIKE * _HEAD)
+    rows, key = rows[several], key[several]
+    flow = packets["flow"].to_numpy()[rows]
+    order = np.lexsort((flow, key))
+    rows, key, flow = rows[order], key[order], flow[order]
+    again = np.zeros(len(rows), dtype=np.bool_)
+    again[1:] = (key[1:] == key[:-1]) & (flow[1:] == flow[:-1])
+    rows, key = rows[~again], key[~again]
     _, which, count = np.unique(key, return_inverse=True, return_counts=True)
-    order, key = order[count[which] <= _MOST_ALIKE], key[count[which] <= _MOST_ALIKE]
+    few = count[which] <= _MOST_ALIKE
+    rows, key = rows[few], key[few]
     places = [(at, step) for step in range(1, _MOST_ALIKE) if len(at := np.flatnonzero(key[step:] == key[:-step]))]
     none = np.zeros(0, dtype=np.int64)
-    ones, others = [order[at] for at, _ in places], [order[at + step] for at, step in places]
-    return np.concatenate([none, *ones]), np.concatenate([none, *others])
-
-
-def _repeated(key: Words) -> Ints:
-    """Positions of the keys that occur more than once: few of very many, so that what follows sorts only these.
-
-    Not of those that more flows have than tell any apart: so many are not in the heads of fewer.
-    """
-    in_order = np.sort(key)
-    again = np.flatnonzero(in_order[1:] == in_order[:-1])
-    first = np.flatnonzero(np.diff(again, prepend=-2) > 1)
-    count = np.diff(first, append=len(again)) + 1
-    keys = in_order[again[first[count <= _MOST_ALIKE * _HEAD]]]
-    if not len(keys):
-        return np.zeros(0, dtype=np.int64)
-    return np.flatnonzero(keys[np.minimum(np.searchsorted(keys, key), len(keys) - 1)] == key)
+    ones, others = [rows[at] for at, _ in places], [rows[at + step] for at, step in places]
+    return _Pairs(np.concatenate([none, *ones]), np.concatenate([none, *others]))
 
 
 class _Seen(NamedTuple):
