@@ -6,6 +6,7 @@ At millions of rows, allocating and clearing a temporary array takes longer than
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,15 +49,18 @@ def rows_of_each(numbers: Any, count: int) -> list[Any]:
     return [rows[end - size : end] for end, size in zip(stop.tolist(), counts.tolist(), strict=True)]
 
 
-def distinct(table: Any) -> tuple[Any, Any]:
-    """The distinct rows of a table of int64: where each occurs first, and for each row which of them it equals.
+def distinct(columns: Sequence[Any]) -> tuple[Any, Any]:
+    """The distinct rows of columns of integers: where each occurs first, and for each row which of them it equals.
 
     Rows are compared by a weighted sum of their columns; column by column only if different rows have equal sums.
     """
-    sums = (table.astype(np.uint64) * _SPREAD[: table.shape[1]]).sum(axis=1)
+    sums = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column, factor in zip(columns, _SPREAD[: len(columns)], strict=True):
+        sums += column.astype(np.uint64) * factor
     _, first, which = np.unique(sums, return_index=True, return_inverse=True)
-    if (table[first[which]] != table).any():
-        _, first, which = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    alike = first[which]
+    if any((column[alike] != column).any() for column in columns):
+        _, first, which = np.unique(np.column_stack(columns), axis=0, return_index=True, return_inverse=True)
     return first, which
 
 

@@ -6,9 +6,8 @@ without, see `needs`) and `detect(observed)`, a pure function of Observations.
 
 from __future__ import annotations
 
-import operator
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from multitracer.findings import (
     ack_compression,
@@ -34,12 +33,13 @@ from multitracer.findings import (
     timeout,
     zero_window,
 )
-from multitracer.findings.chains import find_chains
+from multitracer.findings.chains import Chains, find_chains
 from multitracer.findings.finding import COLUMNS, Finding
+from multitracer.findings.finding_columns import FindingColumns
 from multitracer.findings.finding_index import Ints
 from multitracer.findings.needs import inputs_asked_for
 from multitracer.findings.observations import Observations
-from multitracer.model.schema import build
+from multitracer.model.schema import VERDICTS, build
 from multitracer.model.thresholds import Thresholds
 
 if TYPE_CHECKING:
@@ -53,8 +53,6 @@ DETECTORS: tuple[ModuleType, ...] = (
 )  # fmt: skip
 
 KINDS: tuple[str, ...] = tuple(kind for detector in DETECTORS for kind in detector.KINDS)
-
-_TIME_AND_KIND = operator.itemgetter(*map(Finding._fields.index, ("start_ns", "kind")))
 
 __all__ = ["DETECTORS", "KINDS", "Finding", "Findings", "Observations", "Thresholds", "find"]
 
@@ -73,22 +71,23 @@ class Findings(NamedTuple):
 def find(observed: Observations) -> Findings:
     """Call every detector whose needs are met."""
     missing = [inputs_asked_for(detector.NEEDS, observed) for detector in DETECTORS]
-    found = [
-        finding
-        for detector, inputs in zip(DETECTORS, missing, strict=True)
-        if not inputs
-        for finding in detector.detect(observed)
-    ]
+    found = FindingColumns.joined(
+        [
+            FindingColumns.of(detector.detect(observed) if not inputs else ())
+            for detector, inputs in zip(DETECTORS, missing, strict=True)
+        ]
+    ).in_order()
     not_looked_for = {
         kind: inputs for detector, inputs in zip(DETECTORS, missing, strict=True) if inputs for kind in detector.KINDS
     }
-    found.sort(key=_TIME_AND_KIND)
     chains = find_chains(found, observed)
-    table = build("findings", {**_columns(found), "layer": chains.layer, "caused_by": chains.caused_by})
-    return Findings(table, not_looked_for, chains.resent_for)
+    return Findings(_table(found, chains), not_looked_for, chains.resent_for)
 
 
-def _columns(found: list[Finding]) -> dict[str, Any]:
-    """The findings as columns of their table."""
-    columns = dict(zip(Finding._fields, zip(*found, strict=True), strict=True)) if found else {}
-    return {name: columns.get(name, ()) for name in COLUMNS}
+def _table(found: FindingColumns, chains: Chains) -> pd.DataFrame:
+    """The findings table; `lost_s` is not known yet."""
+    import pandas as pd
+
+    columns = {name: getattr(found, name) for name in COLUMNS}
+    verdict = pd.Categorical.from_codes(found.verdict_code, list(VERDICTS))
+    return build("findings", {**columns, "verdict": verdict, "layer": chains.layer, "caused_by": chains.caused_by})

@@ -11,7 +11,6 @@ log the link, whenever it was idle, had something new to carry within a round tr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import repeat
 
 import numpy as np
@@ -31,8 +30,8 @@ from multitracer.findings.data_gaps import (
     weights_of,
 )
 from multitracer.findings.directions import Direction
-from multitracer.findings.finding import Finding
-from multitracer.findings.limited_stretches import Doubts, Limited, findings_of, limited
+from multitracer.findings.finding_columns import FindingColumns
+from multitracer.findings.limited_stretches import Doubts, Limited, findings_of, limited, of_each, unlike
 from multitracer.findings.needs import LIMITS
 from multitracer.findings.observations import MS, Ints, Observations
 
@@ -48,14 +47,18 @@ _NEW = ("new_data", "tcp_retransmitted")
 """Causes of the accounting for what TCP sent and the link carried the first time."""
 
 
-def detect(observed: Observations) -> Iterator[Finding]:
+def detect(observed: Observations) -> FindingColumns:
     """One finding for each time that the application limited one end; sure as far as nothing was outstanding."""
     found = limited(observed, "application", group_rtts=observed.thresholds.group_rtts)
     weights = weights_of(observed, found)
     if observed.cwnd_bytes is not None:
         _give_room(observed, found, weights)
-    evidence = {"nothing_outstanding_s": weights[:, IDLE_NS] / 1e9}
-    return findings_of("application-limited", found, repeat("sender"), repeat(_WHAT), _doubts(found, weights), evidence)
+    rows, which = unlike(found, *weights.T)
+    some, weighed = found.at(rows), weights[rows]
+    evidence = {"nothing_outstanding_s": weighed[:, IDLE_NS] / 1e9}
+    doubts = _doubts(some, weighed)
+    made = findings_of("application-limited", some, repeat("sender"), repeat(_WHAT), doubts, evidence)
+    return of_each(made, which, found)
 
 
 def _give_room(observed: Observations, found: Limited, weights: Ints) -> None:

@@ -6,14 +6,16 @@ found by the segment; what held one up, or made the link stand still, by the int
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from multitracer.findings.earlier_copies import earlier_copies
 from multitracer.findings.finding import Finding
+from multitracer.findings.finding_columns import FindingColumns
 from multitracer.findings.finding_index import MOST, NONE, FindingIndex, Ints
 from multitracer.findings.idle_causes import IdleCauses
 from multitracer.findings.observations import Observations
@@ -44,30 +46,33 @@ class Chains(NamedTuple):
 
     caused_by: Ints
     """Of each finding."""
-    layer: list[str]
+    layer: npt.NDArray[np.object_]
     """Of each finding; that of TCP's repairs is the layer that lost the data."""
     resent_for: Ints
     """Of each row of `retransmissions`, the finding to which its air time belongs: what lost the earlier copy, or if
     it was needless what made TCP send it again."""
 
 
-def find_chains(found: Sequence[Finding], observed: Observations) -> Chains:
+def find_chains(found: Iterable[Finding], observed: Observations) -> Chains:
     """The cause of each finding and of each retransmission."""
-    return Chains(*_Search(found, observed).chains())
+    return Chains(*_Search(FindingColumns.of(found), observed).chains())
 
 
 class _Search:
     """Looks for causes among the findings that are not undecided."""
 
-    def __init__(self, found: Sequence[Finding], observed: Observations) -> None:
+    def __init__(self, found: FindingColumns, observed: Observations) -> None:
         self.found, self.observed, self.index = found, observed, FindingIndex(found)
         self.columns = observed.retransmission_columns
         self.losses, self.copy = self._losses(), earlier_copies(observed)
         self.finding_of = self._retransmission_findings()
         self.idle = IdleCauses(observed, found, self.copy, self.finding_of)
 
-    def chains(self) -> tuple[Ints, list[str], Ints]:
-        caused_by = np.array([self._cause(number) for number in range(len(self.found))], dtype=np.int64)
+    def chains(self) -> tuple[Ints, npt.NDArray[np.object_], Ints]:
+        caused_by = np.full(len(self.found), NONE, dtype=np.int64)
+        numbers = np.flatnonzero(~self.found.are(*STEPS[0]))  # nothing sets off those of the first step
+        for number, one in zip(numbers.tolist(), self.found.at(numbers), strict=True):
+            caused_by[number] = self._cause(number, one)
         return caused_by, self._layers(caused_by), self._resent_for()
 
     def _losses(self) -> Ints:
@@ -75,7 +80,7 @@ class _Search:
         losses = np.zeros(len(self.observed.segments), dtype=np.int64)
         for kind in reversed(_LOSSES):
             for number in self.index.of_kind(kind):
-                losses[np.asarray(self.found[number].segments, dtype=np.int64)] = 1 + number
+                losses[np.asarray(self.found.segments[number], dtype=np.int64)] = 1 + number
         return losses
 
     def _lost_by(self, rows: Ints) -> Ints:
@@ -88,14 +93,11 @@ class _Search:
         finding_of = np.full(len(self.observed.retransmissions), NONE, dtype=np.int64)
         for kind in RETRANSMISSIONS:
             for number in self.index.of_kind(kind):
-                finding_of[np.asarray(self.found[number].resends, dtype=np.int64)] = number
+                finding_of[np.asarray(self.found.resends[number], dtype=np.int64)] = number
         return finding_of
 
-    def _cause(self, number: int) -> int:
+    def _cause(self, number: int, one: Finding) -> int:
         """The finding that set this one off."""
-        one = self.found[number]
-        if one.kind in STEPS[0]:
-            return NONE
         if one.kind in RETRANSMISSIONS:
             return self._cause_of_resends(one)
         if one.kind == "competing-recovery":
@@ -189,7 +191,7 @@ class _Search:
     def _queue(self, one: Finding, sent: int) -> int:
         """The queue in which the copy waited, where the link's log shows that it did."""
         number = self.index.most_overlap(("excessive-queueing",), one, sent, one.start_ns)
-        return number if number != NONE and self.found[number].verdict == "confirmed" else NONE
+        return number if number != NONE and self.found.verdict[number] == "confirmed" else NONE
 
     def _cause_of_loss(self, number: int, one: Finding) -> int:
         """What lost most of the same segments and says where; of others what flushed the link then."""
@@ -227,7 +229,7 @@ class _Search:
             return NONE
         mine = ((frames["link"] == links[0]) & (frames["type"] == "MRW")).to_numpy()
         told = frames["time_ns"].to_numpy()[mine]
-        discarded = ((told >= one.start_ns) & (told <= self.found[number].end_ns)).any()
+        discarded = ((told >= one.start_ns) & (told <= self.found.end_ns[number])).any()
         return NONE if discarded else number
 
     def _reset_before(self, one: Finding) -> int:
@@ -242,21 +244,21 @@ class _Search:
         came = self.observed.arrival[sent[(self.observed.arrived[sent] == 1) & (self.observed.arrival[sent] >= 0)]]
         came = came[self.observed.column("payload_bytes")[came] > 0]
         time = self.observed.column("time_ns")[came]
-        well = (time > self.found[number].end_ns) & (time < one.start_ns)
+        well = (time > self.found.end_ns[number]) & (time < one.start_ns)
         return NONE if well.any() else number
 
-    def _layers(self, caused_by: Ints) -> list[str]:
+    def _layers(self, caused_by: Ints) -> npt.NDArray[np.object_]:
         """TCP repairs what others lost: its needed resends, and the wait for them, are the layer's that lost the data.
 
         Where the evidence does not show which did, the layer is unknown, never the sender.
         """
-        layers = [one.layer for one in self.found]
-        steps = {kind: step for step, kinds in enumerate(STEPS) for kind in kinds}
-        repairs = [number for number, one in enumerate(self.found) if one.kind in _REPAIRS or one.kind == "idle-link"]
-        for number in sorted(repairs, key=lambda number: steps[self.found[number].kind]):
-            if self._repairs(self.found[number]):
-                cause = caused_by[number]
-                layers[number] = layers[cause] if cause >= 0 else "unknown"
+        layers = self.found.layer.copy()
+        for kinds in STEPS:
+            numbers = np.flatnonzero(self.found.are(*kinds) & self.found.are(*_REPAIRS, "idle-link"))
+            for number, one in zip(numbers.tolist(), self.found.at(numbers), strict=True):
+                if self._repairs(one):
+                    cause = caused_by[number]
+                    layers[number] = layers[cause] if cause >= 0 else "unknown"
         return layers
 
     def _repairs(self, one: Finding) -> bool:

@@ -15,6 +15,7 @@ from multitracer.findings.directions import Direction
 from multitracer.findings.limited_stretches import Limited
 from multitracer.findings.observations import Ints, Observations
 from multitracer.model.schema import ACK, FIN, RST
+from multitracer.tcp.packed_rows import FLAGS, LENGTH
 
 # Columns of an advance: when a number rose above all before it, and to what; and the window that came with it.
 TIME, NUMBER, WINDOW = range(3)
@@ -34,14 +35,11 @@ NEVER_NS = np.iinfo(np.int64).max
 
 
 class Columns(NamedTuple):
-    """What is read of the segments."""
+    """What is read of segments that advance, where their packed words do not tell."""
 
     time_ns: Any
     seq: Any
     ack: Any
-    payload_bytes: Any
-    flags: Any
-    sender: Any
     window_bytes: Any
 
 
@@ -56,7 +54,8 @@ class Room(NamedTuple):
 class Stretches(NamedTuple):
     """Stretches of time of several directions; those of one direction follow one another.
 
-    The rows of a stretch's connection at the point beside its sender are order[begin:end].
+    The rows of a stretch's connection at the point beside its sender are order[begin:end]; words[begin:end] are their
+    packed words.
     """
 
     begin: Any
@@ -81,10 +80,11 @@ def columns_of(observed: Observations) -> Columns:
 
 def gaps_of(observed: Observations, direction: Direction) -> Ints:
     """The gaps of a direction, shape (gaps, GAP_FIELDS)."""
-    rows = observed.rows(direction.connection, direction.sender_point)
-    room = room_for(len(rows))
+    place = (np.array([one]) for one in (direction.connection, direction.sender_point))
+    order, (begin,), (end,) = observed.row_ranges(*place)
+    rows, words, room = order[begin:end], observed.packed_words[begin:end], room_for(end - begin)
     last_ns = observed.last_ns[direction.sender_point]
-    count = find_gaps(rows, np.int64(direction.sender), columns_of(observed), room, last_ns)
+    count = find_gaps(rows, words, np.int64(direction.sender), columns_of(observed), room, last_ns)
     gaps: Ints = room.gaps[:count]
     return gaps
 
@@ -100,20 +100,21 @@ def weights_of(observed: Observations, found: Limited) -> Ints:
 
     def weigh_part(part: slice) -> None:
         mine = Stretches(*(column[part] for column in made))
-        weigh(order, mine, columns_of(observed), room_for(int((mine.end - mine.begin).max(initial=0))), weights[part])
+        room = room_for(int((mine.end - mine.begin).max(initial=0)))
+        weigh(order, observed.packed_words, mine, columns_of(observed), room, weights[part])
 
     concurrently(weigh_part, halves(end - begin))
     return weights
 
 
 @kernel
-def find_gaps(rows: Any, sender: int, columns: Columns, room: Room, last_ns: int) -> int:
+def find_gaps(rows: Any, words: Any, sender: int, columns: Columns, room: Room, last_ns: int) -> int:
     """Fill `room` with the gaps between new data of a sender, whose connection has these rows; their number.
 
     The capture that they are of goes on until `last_ns`.
     """
     sent, heard, gaps = room.sent, room.heard, room.gaps
-    data, answers, ended, reset_ns, segment = find_advances(rows, sender, columns, sent, heard)
+    data, answers, ended, reset_ns, segment = find_advances(rows, words, sender, columns, sent, heard)
     if data == 0 or answers == 0:
         return 0
     silent = min(last_ns, reset_ns)  # so long the sender may still have sent data
@@ -140,7 +141,7 @@ def find_gaps(rows: Any, sender: int, columns: Columns, room: Room, last_ns: int
 
 
 @kernel
-def find_advances(rows: Any, sender: int, columns: Columns, sent: Any, heard: Any) -> Any:
+def find_advances(rows: Any, words: Any, sender: int, columns: Columns, sent: Any, heard: Any) -> Any:
     """Fill in when a sender's data and the acknowledgements that it heard advanced, with the windows of these.
 
     Returns their numbers, whether it sent a FIN, when a RST came from either end, and the octets of its largest
@@ -148,21 +149,24 @@ def find_advances(rows: Any, sender: int, columns: Columns, sent: Any, heard: An
     """
     data, answers, ended, segment = 0, 0, False, np.int64(0)
     reset_ns: Any = NEVER_NS
-    for row in rows:
-        time, flags = np.int64(columns.time_ns[row]), columns.flags[row]
+    for place in range(len(rows)):
+        row, word = rows[place], words[place]
+        flags, length = word >> FLAGS, word >> LENGTH
         if flags & RST:
-            reset_ns = min(reset_ns, time)
-        if columns.sender[row] != sender:
+            reset_ns = min(reset_ns, np.int64(columns.time_ns[row]))
+        if word & 1 != sender:
             number = np.int64(columns.ack[row])
             if flags & (ACK | RST) == ACK and (answers == 0 or number > heard[answers - 1, NUMBER]):
+                time = np.int64(columns.time_ns[row])
                 heard[answers, TIME] = max(time, heard[answers - 1, TIME]) if answers > 0 else time
                 heard[answers, NUMBER], heard[answers, WINDOW] = number, columns.window_bytes[row]
                 answers += 1
             continue
         ended = ended or (flags & FIN) != 0
-        segment = max(segment, np.int64(columns.payload_bytes[row]))
-        number = np.int64(columns.seq[row]) + np.int64(columns.payload_bytes[row])
-        if columns.payload_bytes[row] > 0 and (data == 0 or number > sent[data - 1, NUMBER]):
+        segment = max(segment, length)
+        number = np.int64(columns.seq[row]) + length
+        if length > 0 and (data == 0 or number > sent[data - 1, NUMBER]):
+            time = np.int64(columns.time_ns[row])
             sent[data, TIME] = max(time, sent[data - 1, TIME]) if data > 0 else time
             sent[data, NUMBER] = number
             data += 1
@@ -183,14 +187,14 @@ def lateness(gaps: Any, count: int) -> int:
 
 
 @kernel
-def weigh(order: Any, stretches: Stretches, columns: Columns, room: Room, weights: Any) -> None:
+def weigh(order: Any, words: Any, stretches: Stretches, columns: Columns, room: Room, weights: Any) -> None:
     """Fill `weights`, shape (stretches, WEIGHT_FIELDS), with what lies in gaps of each stretch of time."""
     count, late = 0, 0
     for at in range(len(stretches.begin)):
         begin, end, sender = stretches.begin[at], stretches.end[at], stretches.sender[at]
         known = at > 0 and sender == stretches.sender[at - 1] and begin == stretches.begin[at - 1]
         if not known or end != stretches.end[at - 1]:
-            count = find_gaps(order[begin:end], sender, columns, room, stretches.last_ns[at])
+            count = find_gaps(order[begin:end], words[begin:end], sender, columns, room, stretches.last_ns[at])
             late = lateness(room.gaps, count)
         weights[at, LATE_NS] = late
         weigh_one(room.gaps, count, stretches.start_ns[at], stretches.stop_ns[at], stretches.rtt_ns[at], weights[at])

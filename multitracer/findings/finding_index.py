@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from multitracer.findings.finding import Finding
+from multitracer.findings.finding_columns import FindingColumns
 
 Ints = npt.NDArray[np.int64]
 NONE = -1
@@ -29,28 +30,26 @@ class _Sorted(NamedTuple):
 class FindingIndex:
     """Findings that are not undecided; with a connection (or bearer) those about it, and those about none."""
 
-    def __init__(self, found: Sequence[Finding], only: npt.NDArray[np.bool_] | None = None) -> None:
+    def __init__(self, found: FindingColumns, only: npt.NDArray[np.bool_] | None = None) -> None:
         """Of all findings, or only of those marked."""
         self._found = found
-        self._of_kind: dict[str, list[int]] = {}
+        self._counted = ~found.have_verdict("undecided") if only is None else only & ~found.have_verdict("undecided")
         self._by_connection: dict[str, dict[int, list[int]]] = {}
         self._sorted: dict[tuple[tuple[str, ...], int], _Sorted] = {}
-        for number, one in enumerate(found):
-            if one.verdict != "undecided" and (only is None or only[number]):
-                self._of_kind.setdefault(one.kind, []).append(number)
 
-    def of_kind(self, kind: str) -> list[int]:
+    def of_kind(self, kind: str) -> Ints:
         """All findings of a kind."""
-        return self._of_kind.get(kind, [])
+        return np.flatnonzero(self._found.are(kind) & self._counted)
 
     def about(self, kind: str, connection: int) -> list[int]:
         """The findings of a kind about a connection, then those about none; all if that is NONE."""
         if connection == NONE:
-            return self.of_kind(kind)
+            return self.of_kind(kind).tolist()
         if kind not in self._by_connection:
+            mine = self.of_kind(kind)
             numbers = self._by_connection[kind] = {}
-            for number in self.of_kind(kind):
-                numbers.setdefault(self._found[number].connection, []).append(number)
+            for number, its_connection in zip(mine.tolist(), self._found.connection[mine].tolist(), strict=True):
+                numbers.setdefault(its_connection, []).append(number)
         numbers = self._by_connection[kind]
         return [*numbers.get(connection, ()), *numbers.get(NONE, ())]
 
@@ -83,9 +82,8 @@ class FindingIndex:
 
     def share(self, number: int, one: Finding) -> float:
         """How much of the time of `one` another finding shares, 0 to 1."""
-        other = self._found[number]
-        shared = min(other.end_ns, one.end_ns) - max(other.start_ns, one.start_ns)
-        return max(shared, 0) / max(one.end_ns - one.start_ns, 1)
+        shared = min(self._found.end_ns[number], one.end_ns) - max(self._found.start_ns[number], one.start_ns)
+        return max(int(shared), 0) / max(one.end_ns - one.start_ns, 1)
 
     def _sharing(self, kinds: tuple[str, ...], one: Finding, start: int, end: int) -> _Sorted:
         """Those that have an instant in common with an interval, in the order of their begin."""
@@ -100,14 +98,11 @@ class FindingIndex:
     def _in_order(self, kinds: tuple[str, ...], connection: int) -> _Sorted:
         key = kinds, connection
         if key not in self._sorted:
-            numbers = [number for kind in kinds for number in self.about(kind, connection)]
-            numbers.sort(key=lambda number: self._found[number].start_ns)
-            columns = (
-                np.array([getattr(self._found[number], name) for number in numbers], dtype=np.int64)
-                for name in ("start_ns", "end_ns", "bearer")
-            )
-            start, end, bearer = columns
+            about = [number for kind in kinds for number in self.about(kind, connection)]
+            number, found = np.array(about, dtype=np.int64), self._found
+            number = number[np.argsort(found.start_ns[number], kind="stable")]
+            end = found.end_ns[number]
             self._sorted[key] = _Sorted(
-                np.array(numbers, dtype=np.int64), start, end, bearer, np.maximum.accumulate(end) if len(end) else end
+                number, found.start_ns[number], end, found.bearer[number], np.maximum.accumulate(end)
             )
         return self._sorted[key]

@@ -26,9 +26,9 @@ def detect(observed: Observations) -> Iterator[Finding]:
         observed.column(name)[syns].astype(np.int64) for name in ("connection", "sender", "point")
     )
     keys = (2 * connection + sender) << 16 | point
-    _, index, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    for number in np.flatnonzero(counts > 1):
-        mine = index == number
+    ordered = np.sort(keys)
+    for key in np.unique(ordered[1:][ordered[1:] == ordered[:-1]]):
+        mine = keys == key
         rows, end = syns[mine], (int(connection[mine][0]), int(sender[mine][0]))
         direction = observed.direction(*end)
         if direction is not None and direction.sender_point != point[mine][0]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.findings.finding import Finding
+from multitracer.findings.finding_columns import FindingColumns
 from multitracer.findings.finding_index import MOST, NONE, FindingIndex, Ints
 from multitracer.findings.observations import Observations
 from multitracer.findings.timer_waits import waits_begin
@@ -42,7 +42,7 @@ class Waits(NamedTuple):
 class IdleCauses:
     """Looks for what left a link idle, among the findings that are not undecided."""
 
-    def __init__(self, observed: Observations, found: Sequence[Finding], copy: Ints, finding_of: Ints) -> None:
+    def __init__(self, observed: Observations, found: FindingColumns, copy: Ints, finding_of: Ints) -> None:
         """`copy` and `finding_of`: of each row of `retransmissions` the earlier copy, the finding that reports it."""
         self.observed, self.found, self.copy, self.finding_of = observed, found, copy, finding_of
         self.links: dict[int, _Link] = {}
@@ -59,9 +59,7 @@ class IdleCauses:
 class _Link:
     """What may leave one link idle: what happened to its streams, whose ends are given as 2 * connection + sender."""
 
-    def __init__(
-        self, observed: Observations, found: Sequence[Finding], copy: Ints, finding_of: Ints, ends: Ints
-    ) -> None:
+    def __init__(self, observed: Observations, found: FindingColumns, copy: Ints, finding_of: Ints, ends: Ints) -> None:
         self.observed, self.found, self.finding_of = observed, found, finding_of
         self.columns, self.copy = observed.retransmission_columns, copy
         self.ends, self.known = self._most_data_first(ends), frozenset(ends.tolist())
@@ -88,8 +86,9 @@ class _Link:
         kinds = _KINDS.get(cause, ())
         for kind in kinds:
             number = self.index.first_over((kind,), one)
-            still = self.found[number] if number != NONE else None
-            if still is not None and still.start_ns <= begun_by and self.index.share(number, one) >= MOST:
+            if number == NONE or self.found.start_ns[number] > begun_by:
+                continue
+            if self.index.share(number, one) >= MOST:
                 return number
         return NONE if cause == "idle_recovery" else self.index.most_overlap(kinds, one, one.start_ns, one.end_ns)
 
@@ -159,7 +158,7 @@ class _Link:
 
     def _was_due(self, row: int) -> bool:
         """Whether a timer had to expire: no finding says that it was needless, or something else had been lost."""
-        if self.finding_of[row] == NONE or self.found[self.finding_of[row]].kind != "spurious-timeout":
+        if self.finding_of[row] == NONE or self.found.kind[self.finding_of[row]] != "spurious-timeout":
             return True
         time, when = self.columns["time_ns"], self.columns["time_ns"][row]
         known = np.flatnonzero((self.columns["spurious"] == "no") & (time > when) & (self.copy >= 0))

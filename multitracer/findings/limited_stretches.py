@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import repeat
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.compute.arrays import rows_with
-from multitracer.findings.finding import Finding
+from multitracer.compute.arrays import distinct, rows_with
+from multitracer.findings.finding_columns import FindingColumns
 from multitracer.findings.observations import MS, Ints, Observations
 from multitracer.model.limits import LIMITS
 from multitracer.model.schema import MARKS
@@ -56,6 +57,14 @@ def limited(observed: Observations, cause: str, *, group_rtts: float) -> Limited
     return whole._replace(hole=short | _holds_unseen(observed, whole))
 
 
+def unlike(found: Limited, *told: Any) -> tuple[Ints, Ints]:
+    """Where stretches first occur that differ in more than when and at whose end, and which of these each is like.
+
+    `told` are columns of what else is told of each.
+    """
+    return distinct([found.end % 2, found.cost_ns, found.rtt_ns, found.pieces, found.hole, *told])
+
+
 def incomplete(observed: Observations, ends: Ints) -> npt.NDArray[np.bool_]:
     """Beside which of these ends, or their peers, a capture lost records."""
     lossy = np.flatnonzero(observed.lost_records)
@@ -72,9 +81,11 @@ def _holds_unseen(observed: Observations, whole: Limited) -> npt.NDArray[np.bool
         observed.column(name)[marked].astype(np.int64) for name in ("connection", "sender", "time_ns")
     )
     told, holds = 2 * connection + 1 - sender, np.zeros(len(whole.end), dtype=np.bool_)
+    asked = np.isin(told, whole.end)
+    told, time = told[asked], time[asked]
     order = np.lexsort((time, told))
     told, time = told[order], time[order]
-    for end in np.intersect1d(told, whole.end).tolist():
+    for end in np.unique(told).tolist():
         mine = slice(*np.searchsorted(whole.end, [end, end + 1]))
         when = time[slice(*np.searchsorted(told, [end, end + 1]))]
         over = whole.stop_ns[mine] + whole.rtt_ns[mine]
@@ -96,7 +107,7 @@ _RECORDS_LOST = "undecided", "undecided, because the capture lost records here"
 def findings_of(
     kind: str, found: Limited, layers: Iterable[str], whats: Iterable[str], doubts: Doubts | None = None,
     evidence: Mapping[str, npt.NDArray[Any]] | None = None,
-) -> Iterator[Finding]:  # fmt: skip
+) -> FindingColumns:  # fmt: skip
     """A finding of a kind for each stretch; `whats` say what was seen. Undecided where the capture lost records.
 
     Made column by column, as a capture may hold a hundred thousand.
@@ -111,8 +122,16 @@ def findings_of(
     for name, column in seen.items():  # fills them fastest
         for item, value in zip(items, column.tolist(), strict=True):
             item[name] = value
-    places = (column.tolist() for column in (connection, found.start_ns, found.stop_ns))
-    return map(Finding, repeat(kind), layers, *places, verdicts, becauses, items)
+    count, nothing = len(items), [()] * len(items)
+    return FindingColumns.of_fields(
+        [kind] * count, list(islice(layers, count)), connection, found.start_ns, found.stop_ns, verdicts, becauses,
+        items, nothing, nothing, np.full(count, -1),
+    )  # fmt: skip
+
+
+def of_each(made: FindingColumns, which: Ints, found: Limited) -> FindingColumns:
+    """The findings of all stretches: which of those made each is like, in all but when and at whose end."""
+    return replace(made.at(which), connection=found.end // 2, start_ns=found.start_ns, end_ns=found.stop_ns)
 
 
 def _said(found: Limited, whats: Iterable[str], doubts: Doubts | None) -> tuple[list[str], list[str]]:

@@ -5,13 +5,11 @@ With a log of the link that carried the data, other findings say what the link d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.findings.finding import Finding
-from multitracer.findings.limited_stretches import Limited, findings_of, incomplete, limited
+from multitracer.findings.finding_columns import FindingColumns
+from multitracer.findings.limited_stretches import Limited, findings_of, incomplete, limited, of_each, unlike
 from multitracer.findings.needs import LIMITS
 from multitracer.findings.observations import Observations
 
@@ -23,15 +21,18 @@ _WHATS = _IN_FLIGHT + "nothing arrived at the receiver", _IN_FLIGHT + "nothing w
 """What was seen, by the receiver's capture and by acknowledgements."""
 
 
-def detect(observed: Observations) -> Iterator[Finding]:
+def detect(observed: Observations) -> FindingColumns:
     """One finding for each stretch in which a path stood still that no log describes."""
     assert observed.limits is not None  # by NEEDS
     found = limited(observed, "path_stall", group_rtts=0)
     found = found.at((found.cost_ns > observed.thresholds.stall_rtts * found.rtt_ns) & ~_described(observed, found))
     found = found._replace(hole=found.hole | incomplete(observed, found.end))
-    seen = observed.limits.by_arrivals[found.end]
+    by_arrivals = observed.limits.by_arrivals[found.end]
+    rows, which = unlike(found, by_arrivals)
+    seen = by_arrivals[rows]
     layers = np.where(seen & (observed.frames is None), "path", "unknown")
-    return findings_of("path-stall", found, layers.tolist(), np.where(seen, *_WHATS).tolist())
+    made = findings_of("path-stall", found.at(rows), layers.tolist(), np.where(seen, *_WHATS).tolist())
+    return of_each(made, which, found)
 
 
 def _described(observed: Observations, found: Limited) -> npt.NDArray[np.bool_]:

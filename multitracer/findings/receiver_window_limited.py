@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import repeat
 
-from multitracer.findings.finding import Finding
-from multitracer.findings.limited_stretches import findings_of, limited
+from multitracer.findings.finding_columns import FindingColumns
+from multitracer.findings.limited_stretches import findings_of, limited, of_each, unlike
 from multitracer.findings.needs import LIMITS
 from multitracer.findings.observations import Observations
 
@@ -16,7 +15,9 @@ NEEDS = (LIMITS,)
 _WHAT = "the next segment did not fit the window that the receiver advertised, and the path had room"
 
 
-def detect(observed: Observations) -> Iterator[Finding]:
+def detect(observed: Observations) -> FindingColumns:
     """One finding for each time that the receiver's window limited one end."""
     found = limited(observed, "receiver_window", group_rtts=observed.thresholds.group_rtts)
-    return findings_of("receiver-window-limited", found, repeat("receiver"), repeat(_WHAT))
+    rows, which = unlike(found)
+    made = findings_of("receiver-window-limited", found.at(rows), repeat("receiver"), repeat(_WHAT))
+    return of_each(made, which, found)

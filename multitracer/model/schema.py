@@ -444,7 +444,7 @@ def _filled(table: str, column: Column, values: Any, rows: int) -> Any:
         values = getattr(values, "array", values)
         return pd.Categorical(values, categories=list(column.dtype))
     if column.dtype == "object":
-        array = np.empty(len(values), dtype=object)
-        array[:] = list(values)
-        return pd.Series(array, dtype=object)
+        made = isinstance(values, np.ndarray) and values.dtype == object
+        array = values if made else np.fromiter(values, dtype=object, count=len(values))
+        return pd.Series(array, dtype=object, copy=False)
     return np.asarray(values, dtype=column.dtype)

@@ -48,7 +48,7 @@ def nearest_acks(
     keys = np.stack([column[resent].astype(np.int64) for column in columns[:3]], axis=1)
     asked = np.isin(keys[:, 1], ports) & (keys[:, 0] >= 0)
     keys, resent = keys[asked], resent[asked]
-    first, which = distinct(keys)
+    first, which = distinct(keys.T)
     for (connection, point, sender), mine in zip(keys[first].tolist(), rows_of_each(which, len(first)), strict=True):
         _note_nearest(columns, groups.rows(connection, point), sender, resent[mine], near)
     return near

@@ -248,7 +248,7 @@ def _reasons(found: Any) -> Any:
     """The `because` sentence of each retransmission; equal sentences are formatted once."""
     named = _numbers_named_in(_TRIGGER_TEXTS)[found[:, R_TRIGGER]] | _numbers_named_in(_RULE_TEXTS)[found[:, R_RULE]]
     sentences = np.hstack([found[:, [R_TRIGGER, R_RULE]], found[:, list(_NUMBERS.values())] * named])
-    first, which = distinct(sentences)
+    first, which = distinct(sentences.T)
     reasons = [
         _sentence(f"{_TRIGGER_TEXTS[trigger]}; {_RULE_TEXTS.get(rule, _UNDECIDED)}", numbers)
         for trigger, rule, *numbers in sentences[first].tolist()

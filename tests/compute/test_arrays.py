@@ -92,7 +92,7 @@ def test_equal_rows_are_found(told_apart: bool, table: np.ndarray) -> None:
     with pytest.MonkeyPatch.context() as patch:
         if not told_apart:
             patch.setattr(columns, "_SPREAD", np.ones(16, dtype=np.uint64))
-        first, which = distinct(table)
+        first, which = distinct(table.T)
     assert (table[first[which]] == table).all()
     assert len(first) == len({tuple(row) for row in table.tolist()})
 

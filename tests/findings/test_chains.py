@@ -228,7 +228,7 @@ def test_what_loses_nothing_is_no_cause_of_a_needed_resend() -> None:
     stop, resend = one("flow-control-gap", 50, 250), one("timeout", 300, 300, segments=[again], resends=[0])
     chains = find_chains([stop, resend], observed)
     assert chains.caused_by.tolist() == [-1, -1]
-    assert chains.layer == ["link", "unknown"]
+    assert chains.layer.tolist() == ["link", "unknown"]
 
 
 def test_a_needed_resend_is_caused_by_what_lost_the_earlier_copy() -> None:
@@ -247,7 +247,7 @@ def test_a_needed_resend_is_caused_by_what_lost_the_earlier_copy() -> None:
 def test_without_proof_of_what_lost_the_data_a_timeout_has_no_layer() -> None:
     """Neither the sender nor the link is accused."""
     chains = find_chains([one("timeout", 300, 300, resends=[])], scene())
-    assert chains.layer == ["unknown"]
+    assert chains.layer.tolist() == ["unknown"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -25,6 +27,7 @@ from multitracer.findings.data_gaps import (
     weigh_one,
 )
 from multitracer.model.schema import ACK, FIN, RST
+from multitracer.tcp.packed_rows import pack_word
 
 SEGMENT = st.tuples(
     st.integers(-3, 9), st.integers(0, 1), st.integers(0, 40), st.integers(0, 40), st.integers(0, 9),
@@ -37,16 +40,40 @@ LAST_NS = 70
 """The last packet of the capture, of another connection."""
 
 
-def columns(rows: list[tuple[int, ...]]) -> Columns:
-    """The columns of segments."""
+class Segments(NamedTuple):
+    """Columns of segments."""
+
+    time_ns: np.ndarray
+    seq: np.ndarray
+    ack: np.ndarray
+    payload_bytes: np.ndarray
+    flags: np.ndarray
+    sender: np.ndarray
+    window_bytes: np.ndarray
+
+    @property
+    def words(self) -> np.ndarray:
+        """Their packed words."""
+        rows = zip(self.sender.tolist(), self.flags.tolist(), self.payload_bytes.tolist(), strict=True)
+        words = [pack_word.function(sender, 0, flags, 0, length) for sender, flags, length in rows]
+        return np.array(words, dtype=np.int64)
+
+    @property
+    def columns(self) -> Columns:
+        """Those that are read beside the words."""
+        return Columns(*(getattr(self, name) for name in Columns._fields))
+
+
+def segments(rows: list[tuple[int, ...]]) -> Segments:
+    """The segments of these rows."""
     table = np.array(rows, dtype=np.int64).reshape(-1, 7)
-    return Columns(
+    return Segments(
         np.cumsum(table[:, 0]), table[:, 2].copy(), table[:, 3].copy(), table[:, 4].astype(np.int32),
         table[:, 5].astype(np.uint16), table[:, 1].astype(np.int8), table[:, 6].astype(np.int32),
     )  # fmt: skip
 
 
-def expected(seen: Columns, sender: int) -> np.ndarray:
+def expected(seen: Segments, sender: int) -> np.ndarray:
     """The gaps by their definition."""
     own, other = seen.sender == sender, seen.sender != sender
     sent_ns, top, _ = rises(seen, own & (seen.payload_bytes > 0), seen.seq + seen.payload_bytes)
@@ -69,7 +96,7 @@ def expected(seen: Columns, sender: int) -> np.ndarray:
     return np.stack([sent_ns, stop, idle, free, flight, quiet], axis=1)
 
 
-def rises(seen: Columns, which: np.ndarray, number: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def rises(seen: Segments, which: np.ndarray, number: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """When a number rose above all before it, to what, and with which window."""
     highest = np.maximum.accumulate(number[which])
     new = np.flatnonzero(np.diff(highest, prepend=np.iinfo(np.int64).min // 2) > 0)
@@ -79,8 +106,8 @@ def rises(seen: Columns, which: np.ndarray, number: np.ndarray) -> tuple[np.ndar
 @given(st.lists(SEGMENT, max_size=14), st.integers(0, 1))
 def test_gaps_are_as_defined(rows: list[tuple[int, ...]], sender: int) -> None:
     """Whatever the order of data and acknowledgements, with a FIN or without."""
-    seen, room = columns(rows), room_for(len(rows))
-    count = find_gaps.function(np.arange(len(rows), dtype=np.int32), np.int64(sender), seen, room, LAST_NS)
+    seen, room, order = segments(rows), room_for(len(rows)), np.arange(len(rows), dtype=np.int32)
+    count = find_gaps.function(order, seen.words, np.int64(sender), seen.columns, room, LAST_NS)
     assert room.gaps[:count].tolist() == expected(seen, sender).tolist()
 
 
@@ -92,13 +119,14 @@ RTT_NS = 5
 @given(st.lists(SEGMENT, max_size=14), ASKED)
 def test_stretches_are_weighed_by_what_lies_in_gaps(rows: list[tuple[int, ...]], asked: list[tuple[int, ...]]) -> None:
     """Time counts in which the sender was free, idle for longer than it is late, or had nothing, as is seen later."""
-    seen, asked = columns(rows), sorted(asked)
+    seen, asked = segments(rows), sorted(asked)
     sender, start, length = np.array(asked, dtype=np.int64).reshape(-1, 3).T.copy()
     begin, end = np.zeros(len(asked), dtype=np.int64), np.full(len(asked), len(rows))
     weights = np.zeros((len(asked), WEIGHT_FIELDS), dtype=np.int64)
     trip, last = (np.full(len(asked), time, dtype=np.int64) for time in (RTT_NS, LAST_NS))
     stretches = Stretches(begin, end, sender, start, start + length, trip, last)
-    weigh.function(np.arange(len(rows), dtype=np.int32), stretches, seen, room_for(len(rows)), weights)
+    order = np.arange(len(rows), dtype=np.int32)
+    weigh.function(order, seen.words, stretches, seen.columns, room_for(len(rows)), weights)
     for (own, first, size), weight in zip(asked, weights, strict=True):
         sent, stop, idle, free, flight, quiet = expected(seen, own).T
         busy = (stop - free)[:-1][idle[:-1] == stop[:-1]]

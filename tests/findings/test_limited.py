@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scenes import Seen, accounting, frames, limits, scene, segment_frames
+from two_ends import START
 
 from multitracer.compute import threads
 from multitracer.findings import Observations, find
@@ -33,6 +34,38 @@ def test_stretches_close_together_make_one_finding() -> None:
     found = of("application-limited", scene(DATA, limits=limits(*spans)))
     assert [evidence["limited_s"] for evidence in found["evidence"]] == [0.4, 0.2]
     assert "in 2 stretches it cost 0.40 s (4.0 round trips)" in found["because"][0]
+
+
+def test_stretches_that_are_alike_share_one_sentence() -> None:
+    """It is made once, however many they are: of a hundred thousand connections most may be alike."""
+    spans = (("application", 0, 200), ("application", 700, 900), ("application", 1400, 1500))
+    found = of("application-limited", scene(DATA, limits=limits(*spans)))
+    first, second, third = found["because"]
+    assert first is second
+    assert "it cost 0.10 s" in third
+    assert (found["start_ns"].diff()[1:] // MS).tolist() == [700, 700]
+    assert [evidence["limited_s"] for evidence in found["evidence"]] == [0.2, 0.2, 0.1]
+
+
+@pytest.mark.parametrize("cause", ["receiver_window", "path_stall"])
+def test_stretches_of_other_causes_that_are_alike_share_one_sentence_too(cause: str) -> None:
+    """And each keeps its own time."""
+    found = of(cause.replace("_window", "-window-limited").replace("_stall", "-stall"), scene(
+        DATA, limits=limits((cause, 0, 500), (cause, 1000, 1500), (cause, 2000, 2600))
+    ))  # fmt: skip
+    first, second, third = found["because"]
+    assert first is second
+    assert first != third
+    assert ((found["end_ns"] - found["start_ns"]) // MS).tolist() == [500, 500, 600]
+
+
+@pytest.mark.parametrize("came", [None, 70], ids=["at one point", "at two points"])
+def test_a_capture_ends_with_its_latest_packet(came: float | None) -> None:
+    """Which need not be its last: a clock was set back. Each point has its own."""
+    observed = scene([Seen(sent=20, came=came, size=100), Seen(sent=90, came=None, seq=101, size=100)])
+    backwards = observed.segments.iloc[::-1].reset_index(drop=True)
+    ends = replace(observed, segments=backwards).last_ns
+    assert ((ends - START) // MS).tolist() == [90, *([70] if came else [])]
 
 
 def ended(*, acked: int, at_ms: float, then_ms: float, flags: int = 0) -> list[Seen]:
