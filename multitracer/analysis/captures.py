@@ -11,6 +11,7 @@ from multitracer.compute.arrays import rows_of_each, with_columns
 from multitracer.compute.kernels import kernel
 from multitracer.compute.threads import together
 from multitracer.model.options import AnalyzeOptions, Progress
+from multitracer.model.schema import MARKS
 from multitracer.model.trace import Input, Trace
 from multitracer.tcp.connections import Connections, find_connections
 from multitracer.vantage import clocks
@@ -18,6 +19,7 @@ from multitracer.vantage.address_translation import match_translated
 from multitracer.vantage.arrangement import as_one_input, in_time_order
 from multitracer.vantage.clocks import Alignment
 from multitracer.vantage.completeness import lost_records
+from multitracer.vantage.copies import find_copies
 from multitracer.vantage.firewalls import join_rewritten, with_own_numbers
 from multitracer.vantage.label_places import join_labels
 from multitracer.vantage.pairing import columns_of, match
@@ -62,15 +64,30 @@ def place_captures(trace: Trace, options: AnalyzeOptions, progress: Progress) ->
     progress("finding connections", 0.0)
     placed = join_rewritten(join_labels(trace.tables))
     points = find_points(placed.tables, trace.inputs, placed.place, placed.names)
-    tables, points = in_time_order(placed.tables, points.with_notes(placed.notes))
+    tables, points, order = in_time_order(placed.tables, points.with_notes(placed.notes))
     packets = tables["packets"]
     flows = match_translated(packets, len(tables["flows"]), points.point)
     one_input = {**tables, "packets": as_one_input(packets, points)}
-    found = find_connections(one_input, points.point, points.captured_twice, (flows.flow, flows.swapped))
-    found = replace(found, segments=with_columns(found.segments, input=packets["input"].to_numpy()))
+    # Flows are split into connections in one thread.
+    found, copies = together(
+        lambda: find_connections(one_input, points.point, (flows.flow, flows.swapped)),
+        lambda: find_copies(placed.tables["packets"], len(tables["flows"]), placed.place),
+    )
+    points = points.with_copies(copies, order)
+    segments = with_columns(found.segments, input=packets["input"].to_numpy())
+    found = replace(found, segments=marked(segments, "captured_twice", np.flatnonzero(points.captured_twice)))
     progress("placing clocks", 0.2)
     arranged = Trace(trace.inputs, {**tables, "packets": with_own_numbers(packets)})
     return _on_one_clock(arranged, points, found, options)
+
+
+def marked(segments: pd.DataFrame, mark: str, rows: Any) -> pd.DataFrame:
+    """The segments with a mark on some rows."""
+    if not len(rows):
+        return segments
+    marks = segments["marks"].to_numpy().copy()
+    marks[rows] |= np.uint16(MARKS[mark])
+    return with_columns(segments, marks=marks)
 
 
 def _on_one_clock(trace: Trace, points: Points, found: Connections, options: AnalyzeOptions) -> Captures:

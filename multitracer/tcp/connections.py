@@ -44,13 +44,12 @@ class Connections:
 def find_connections(
     tables: Mapping[str, pd.DataFrame],
     point: npt.NDArray[np.int16] | None = None,
-    captured_twice: Bools | None = None,
     same_flow: tuple[Ints, Bools] | None = None,
 ) -> Connections:
     """Find the connection of every packet, and its relative sequence and acknowledgement numbers.
 
-    `tables` are packets, flows, syn_options and sack_blocks. `point` and `captured_twice` have one element
-    per packet; without them all packets were captured once at point 0. `same_flow` joins flows across
+    `tables` are packets, flows, syn_options and sack_blocks. `point` has one element per packet; without it all
+    packets were captured at point 0. `same_flow` joins flows across
     address translation: per flow, the number of the flow that it is at another point (its own when it is
     not translated), and whether its ends are swapped there. Rows of `segments` are rows of `packets`.
     """
@@ -58,12 +57,10 @@ def find_connections(
     rows = len(packets)
     if point is None:
         point = np.zeros(rows, dtype=np.int16)
-    if captured_twice is None:
-        captured_twice = np.zeros(rows, dtype=np.bool_)
     seq, ack = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
     local, ends, uses = split_into_connections(packets, tables["syn_options"], len(flows), point, seq, ack)
     repeats = rows_with(packets["link_repeat"].to_numpy(), 1) if "link_repeat" in packets else np.empty(0, dtype=int)
-    marks = _marks(captured_twice, repeats, stale=np.flatnonzero(seq == NONE))
+    marks = _marks(rows, repeats, stale=np.flatnonzero(seq == NONE))
     matched = match_connections(ends, uses, same_flow)
     sender = np.empty(rows, dtype=np.int8)
     window = np.empty(rows, dtype=np.int32)
@@ -139,9 +136,9 @@ def make_relative(
         window[row] = -1 if scale < 0 else np.int64(raw_window[row]) << scale
 
 
-def _marks(captured_twice: Bools, repeats: Ints, stale: Ints) -> npt.NDArray[np.uint16]:
-    """The marks that are known before anything is measured."""
-    marks: npt.NDArray[np.uint16] = captured_twice * np.uint16(MARKS["captured_twice"])
+def _marks(rows: int, repeats: Ints, stale: Ints) -> npt.NDArray[np.uint16]:
+    """The marks that a packet and its numbers tell."""
+    marks = np.zeros(rows, dtype=np.uint16)
     marks[stale] |= np.uint16(MARKS["stale"])
     marks[repeats] |= np.uint16(MARKS["link_repeat"])
     return marks

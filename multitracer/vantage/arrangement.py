@@ -21,15 +21,18 @@ _NAMING_PACKETS = ("sack_blocks", "syn_options")
 """Tables whose column `packet` is a row of packets."""
 
 
-def in_time_order(tables: Mapping[str, pd.DataFrame], points: Points) -> tuple[Mapping[str, pd.DataFrame], Points]:
-    """The tables and points with the packets of each point of several inputs in order of time.
+def in_time_order(
+    tables: Mapping[str, pd.DataFrame], points: Points
+) -> tuple[Mapping[str, pd.DataFrame], Points, Ints | None]:
+    """The tables and points with the packets of each point of several inputs in order of time, and their rows before.
 
-    Captures that followed one another, and those of one input each, are in order already.
+    The rows are None where nothing moved: captures that followed one another, and those of one input each, are in
+    order already.
     """
     packets = tables["packets"]
     first = _first_inputs(points)
     if not first:
-        return tables, points
+        return tables, points, None
     number, time = packets["input"].to_numpy(), packets["time_ns"].to_numpy()
     block = number.copy()
     for one, other in first.items():
@@ -40,7 +43,7 @@ def in_time_order(tables: Mapping[str, pd.DataFrame], points: Points) -> tuple[M
     moved[order] = np.arange(len(order))
     arranged = dict(tables) | {"packets": packets.take(order).reset_index(drop=True)}
     arranged |= {name: _renumbered(tables[name], moved) for name in _NAMING_PACKETS}
-    return arranged, replace(points, point=points.point[order], captured_twice=points.captured_twice[order])
+    return arranged, replace(points, point=points.point[order], captured_twice=points.captured_twice[order]), order
 
 
 def _first_inputs(points: Points) -> dict[int, int]:

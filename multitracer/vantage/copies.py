@@ -9,7 +9,7 @@ Where none of these is known, the delays of all such pairs decide, or nothing do
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -118,8 +118,25 @@ class _Pairs(NamedTuple):
     verdict: Any
 
 
-def find_copies(packets: pd.DataFrame, place: Any, flows: int, limits: DelayLimits | None = None) -> Copies:
-    """Find the packets that were captured before at the same place; `place` is the interface, or a part of it."""
+def find_copies(
+    packets: pd.DataFrame, flows: int, place: Any = None, limits: DelayLimits | None = None
+) -> Copies:  # fmt: skip
+    """Find the packets that were captured before at the same place.
+
+    `place` tells apart what one interface saw at several places; without it, it is the interface. The packets in frames
+    that a link repeated are among them, and are not counted.
+    """
+    place = packets["interface"].to_numpy() if place is None else place
+    repeat = packets["link_repeat"].to_numpy() == 1
+    if not repeat.any():
+        return _find_copies(packets, flows, place, limits or DelayLimits())
+    once = packets[~repeat].reset_index(drop=True)
+    found = _find_copies(once, flows, place[~repeat], limits or DelayLimits())
+    repeat[~repeat] = found.twice
+    return replace(found, twice=repeat)
+
+
+def _find_copies(packets: pd.DataFrame, flows: int, place: Any, limits: DelayLimits) -> Copies:
     others = (packets[name].to_numpy() for name in PacketFields._fields[1:])
     fields, number = PacketFields(place, *others), packets["input"].to_numpy()
     twice = np.zeros(len(packets), dtype=np.bool_)
@@ -128,7 +145,7 @@ def find_copies(packets: pd.DataFrame, place: Any, flows: int, limits: DelayLimi
     for start, stop in runs(number):
         pairs = _judged(_equal_pairs(fields, start, stop), fields, start, stop, flows)
         for here, one in _by_place(pairs, place):
-            rows, unclear = _settled(one, fields, _size(place, start, stop, here), limits or DelayLimits())
+            rows, unclear = _settled(one, fields, _size(place, start, stop, here), limits)
             twice[rows] = True
             key = int(number[start]), here
             counts[key], undecided[key] = counts.get(key, 0) + len(rows), undecided.get(key, 0) + unclear

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.model.trace import Input
-from multitracer.vantage.copies import Copies, find_copies
+from multitracer.vantage.copies import Copies
 from multitracer.vantage.rotation import continues_capture
 from multitracer.vantage.same_interface import also_in
 from multitracer.vantage.sources import Source, find_sources
@@ -75,7 +75,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Points:
-    """`point` (int16) and `captured_twice` (bool), shape (packets,), and the points themselves."""
+    """`point` (int16) and `captured_twice` (bool), shape (packets,), and the points themselves.
+
+    Of what was captured twice, `find_points` finds what two files of one interface hold; `with_copies` adds the rest.
+    """
 
     point: npt.NDArray[np.int16]
     captured_twice: Bools
@@ -88,11 +91,17 @@ class Points:
         notes = {number: (*self.notes.get(number, ()), text) for number, text in more.items()}
         return replace(self, notes={**self.notes, **notes})
 
+    def with_copies(self, found: Copies, order: Ints | None = None) -> Points:
+        """With what one place saw twice; `order` has the row of each packet in `found`, where it is another one."""
+        twice = found.twice if order is None else found.twice[order]
+        notes = {number: (*texts, *self.notes.get(number, ())) for number, texts in _copy_notes(found).items()}
+        return replace(self, captured_twice=self.captured_twice | twice, notes={**self.notes, **notes})
+
 
 def find_points(
     trace_tables: Mapping[str, pd.DataFrame], inputs: Sequence[Input], place: Any = None, names: Names | None = None
 ) -> Points:
-    """Find the observation point of every packet, and whether it is a second copy.
+    """Find the observation point of every packet, and which packets another file of their interface holds, too.
 
     `place` tells apart what one interface saw at several places, one number per packet; without it, it is the
     interface. `names` describes (input, place) where a number does not.
@@ -100,8 +109,8 @@ def find_points(
     packets = trace_tables["packets"]
     flows = int(packets["flow"].max()) + 1 if len(packets) else 0
     place = packets["interface"].to_numpy() if place is None else place
-    found = _copies(packets, place, flows)
-    twice, notes = found.twice, _copy_notes(found)
+    twice = np.zeros(len(packets), dtype=np.bool_)
+    notes: Notes = {}
     groups: list[list[Source]] = []
     sources = sorted(find_sources(packets, place), key=lambda s: (s.first_ns, s.key))
     if len({source.number for source in sources}) == 1:  # rotated and equal captures are of several inputs
@@ -114,16 +123,6 @@ def find_points(
     made = tuple(_points(groups, single, inputs, names or {}))
     by_input = {number: tuple(texts) for number, texts in notes.items()}
     return Points(_point_of_rows(len(packets), groups), twice, made, by_input)
-
-
-def _copies(packets: pd.DataFrame, place: Any, flows: int) -> Copies:
-    """The copies, and the packets in frames that a link repeated, of which no note is made."""
-    repeat = packets["link_repeat"].to_numpy() == 1
-    if not repeat.any():
-        return find_copies(packets, place, flows)
-    found = find_copies(packets[~repeat].reset_index(drop=True), place[~repeat], flows)
-    repeat[~repeat] = found.twice
-    return replace(found, twice=repeat)
 
 
 def _place_source(

@@ -52,7 +52,7 @@ def joined(folder: str, captures: Sequence[str], logs: Sequence[str]) -> Joined:
     tables = trace.tables
     tables["frames"] = number_frames(tables["frames"], tables["links"], tables["link_events"])
     points = find_points(tables, trace.inputs)
-    found = find_connections(tables, points.point, points.captured_twice)
+    found = find_connections(tables, points.point)
     alignment = clocks.align(found.segments, points, trace.inputs)
     segments = found.segments.assign(time_ns=clocks.times_on_reference(alignment, found.segments))
     _, segments = measure(segments, found.sack, tables["packets"]["raw_window"].to_numpy())

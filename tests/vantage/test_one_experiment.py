@@ -181,6 +181,15 @@ def _dealt(packets: list[Seen], port_of: dict[str, list[int]], how: str) -> dict
     return dealt
 
 
+def test_copies_at_a_port_of_a_tap_are_told_from_what_the_other_port_holds(tmp_path: Path) -> None:
+    """Each file holds one direction and some packets a second time: they are known by their rows in their own file."""
+    packets = transfer()
+    ways = [[packet for packet in packets if packet.way == way] for way in (0, 1)]
+    copied = [in_time(way, later(way[5:30:4], 3)) for way in ways]
+    files = [write(tmp_path / f"{number}.pcapng", way) for number, way in enumerate(copied)]
+    assert counted(*files) == plain(tmp_path, packets)
+
+
 @QUICK
 @given(
     how=st.sampled_from(["way", "flow", "random"]),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from multitracer.model import schema
 from multitracer.model.trace import Input, Recording
+from multitracer.vantage.copies import find_copies
 from multitracer.vantage.fingerprints import occurrence
 from multitracer.vantage.points import find_points
 
@@ -55,7 +56,8 @@ def find(*captures: dict[str, np.ndarray]) -> object:
         columns.setdefault("interface", np.zeros(len(columns["time_ns"]), np.int64))
         frames.append(schema.build("packets", {**columns, "input": np.full(len(columns["time_ns"]), number)}))
     inputs = [Input(n, f"{n}.pcap", Recording("pcap")) for n in range(len(captures))]
-    return find_points({"packets": pd.concat(frames, ignore_index=True)}, inputs)
+    packets = pd.concat(frames, ignore_index=True)
+    return find_points({"packets": packets}, inputs).with_copies(find_copies(packets, int(packets["flow"].max()) + 1))
 
 
 def test_one_capture_is_one_point_without_copies():
