@@ -6,7 +6,6 @@ At millions of rows, allocating and clearing a temporary array takes longer than
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,7 +48,7 @@ def rows_of_each(numbers: Any, count: int) -> list[Any]:
     return [rows[end - size : end] for end, size in zip(stop.tolist(), counts.tolist(), strict=True)]
 
 
-def distinct(columns: Sequence[Any]) -> tuple[Any, Any]:
+def distinct(columns: Any) -> tuple[Any, Any]:
     """The distinct rows of columns of integers: where each occurs first, and for each row which of them it equals.
 
     Rows are compared by a weighted sum of their columns; column by column only if different rows have equal sums.

@@ -40,7 +40,7 @@ def mix(mixed: npt.NDArray[np.uint64], values: npt.NDArray[Any]) -> npt.NDArray[
 
 
 @inlined
-def mix_word(mixed: int, word: int) -> int:
+def mix_word(mixed: Any, word: Any) -> int:
     """Hash one more number below 2**63 into a fingerprint below 2**63, inside kernels; no product overflows int64."""
     word = mixed ^ word
     word = (word & 0x7FFFFFFF) * np.int64(0x9E3779B1) ^ (word >> 31) * np.int64(0x7FEB352D)
