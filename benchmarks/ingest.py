@@ -36,6 +36,9 @@ HEADER_BYTES = 20 + 44  # IPv4, TCP with timestamps and room for one SACK block
 CHUNK = 1_000_000
 TURNS = 5
 RECYCLED = 3 << 30
+REPORTED_S = 4.0
+"""Two seconds after pages were freed a guest's kernel begins to give them back to its host (free page reporting,
+mm/page_reporting.c): it has done so by then."""
 START_S = 1_700_000_000
 RESENT_EVERY = 33
 """Every this many cycles (two segments, one acknowledgement) one segment is a retransmission: 1 % of all packets."""
@@ -169,8 +172,9 @@ def recycle() -> None:
     """Take memory and give it back at once: the next command is given pages that the machine's host holds already.
 
     A guest waits some 2 ns an octet where its host must find a page first: as long as all the work, and only for
-    whichever command comes after others that needed less memory.
+    whichever command comes after others that needed less memory, or while the pages of the one before are given back.
     """
+    time.sleep(REPORTED_S)
     np.empty(min(RECYCLED, os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2), dtype=np.uint8).fill(1)
 
 
