@@ -160,7 +160,7 @@ class Connections:
 def _findings(table: pd.DataFrame, origin: int) -> list[dict[str, Any]]:
     kind, layer, verdict, because = (table[name].to_numpy(object) for name in ("kind", "layer", "verdict", "because"))
     evidence = np.empty(len(table), dtype=object)
-    evidence[:] = _plain_each(table["evidence"].tolist())
+    evidence[:] = list(map(plain, table["evidence"]))
     return dicts(
         {
             "kind": kind,
@@ -175,12 +175,6 @@ def _findings(table: pd.DataFrame, origin: int) -> list[dict[str, Any]]:
             "lost_s": table["lost_s"].to_numpy(),
         }
     )
-
-
-def _plain_each(evidence: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each as `plain` has it; what several findings share is converted once, and each has a copy of its own."""
-    converted = {number: plain(one) for number, one in {id(one): one for one in evidence}.items()}
-    return [converted[id(one)].copy() for one in evidence]
 
 
 def _numbers(column: pd.Series[Any]) -> Any:

@@ -55,7 +55,7 @@ _LARGEST_KERNELS = (
     "tcp.measures.measure_rows", "tcp.connection_rows.group_rows", "findings.data_gaps.weigh",
     "vantage.completeness.find_gaps", "vantage.copies.find_equal",
 )  # fmt: skip
-"""Kernels of the analysis whose code takes milliseconds to load."""
+"""Kernels of the analysis whose code takes longest to load, 3 to 25 ms."""
 _SIZE = re.compile(r"(\d{1,15})([KMGT]?)(?:I?B)?", re.IGNORECASE | re.ASCII)
 _SHOWN = 60
 """Characters of a wrong value that are repeated in the message."""
@@ -302,8 +302,9 @@ def _import_all() -> None:
     with suppress(Exception):  # whoever needs the module meets the error again
         for name in _AFTER_READING:
             import_module(name)
-        for name in _LARGEST_KERNELS:
-            module, kernel = name.rsplit(".", 1)
+    for name in _LARGEST_KERNELS:
+        module, kernel = name.rsplit(".", 1)
+        with suppress(Exception):
             getattr(import_module(f"multitracer.{module}"), kernel).load()
 
 

@@ -77,8 +77,9 @@ def remove_unused(directory: Path, names: str = "*") -> None:
 
 
 def signatures(compiled: Any) -> list[Any]:
-    """The argument types for which the entry of numba's dispatcher has code, each with what it was compiled for."""
-    return list(compiled._cache._cache_file._load_index())  # numba has no public name for it
+    """The argument types for which the entry of numba's dispatcher has code for this processor."""
+    kept, codegen = compiled._cache, compiled.targetctx.codegen()  # numba has no public names for these
+    return [key[0] for key in kept._cache_file._load_index() if key == kept._index_key(key[0], codegen)]
 
 
 @cache

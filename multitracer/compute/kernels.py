@@ -90,7 +90,7 @@ class Kernel:
     def load(self) -> None:
         """Load the code that earlier runs kept, if any: else the first call does, and whoever calls waits for it."""
         if not plain() and self._is_kept:
-            for signature, *_ in kernel_cache.signatures(self.for_python):
+            for signature in kernel_cache.signatures(self.for_python):
                 self.for_python.compile(signature)
 
     def run_plain(self, *args: Any) -> Any:

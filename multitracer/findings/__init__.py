@@ -35,7 +35,7 @@ from multitracer.findings import (
 )
 from multitracer.findings.chains import Chains, find_chains
 from multitracer.findings.finding import COLUMNS, Finding
-from multitracer.findings.finding_columns import FindingColumns
+from multitracer.findings.finding_columns import FindingColumns, objects
 from multitracer.findings.finding_index import Ints
 from multitracer.findings.needs import inputs_asked_for
 from multitracer.findings.observations import Observations
@@ -85,9 +85,10 @@ def find(observed: Observations) -> Findings:
 
 
 def _table(found: FindingColumns, chains: Chains) -> pd.DataFrame:
-    """The findings table; `lost_s` is not known yet."""
+    """The findings table, each finding with evidence of its own; `lost_s` is not known yet."""
     import pandas as pd
 
     columns = {name: getattr(found, name) for name in COLUMNS}
+    columns["evidence"] = objects([one.copy() for one in found.evidence])
     verdict = pd.Categorical.from_codes(found.verdict_code, list(VERDICTS))
     return build("findings", {**columns, "verdict": verdict, "layer": chains.layer, "caused_by": chains.caused_by})

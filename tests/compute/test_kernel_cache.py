@@ -161,13 +161,17 @@ def test_threads_that_start_together_compile_once(package: Path, tmp_path: Path)
 
 @pytest.mark.compiled
 def test_kept_code_is_loaded_before_the_first_call(package: Path, tmp_path: Path) -> None:
-    """The call finds it; where nothing is kept, loading compiles nothing."""
+    """The call finds it; where nothing is kept, or only what another processor needs, loading compiles nothing."""
     code = (
-        "import numpy as np\nfrom kept import caller\ncaller.summed.load()\nhas = caller.summed.for_python\n"
-        "print(len(has.overloads))\nprint(caller.summed(np.arange(4)), len(has.overloads))"
+        "import numpy as np\nfrom kept import caller\n{before}\ncaller.summed.load()\n"
+        "has = caller.summed.for_python\nprint(len(has.overloads))\n"
+        "print(caller.summed(np.arange(4)), len(has.overloads))"
     )
-    assert run(package, tmp_path, code) == ("0", "64", "1")
-    assert run(package, tmp_path, code) == ("1", "64", "1")
+    here = code.format(before="")
+    assert run(package, tmp_path, here) == ("0", "64", "1")
+    assert run(package, tmp_path, here) == ("1", "64", "1")
+    elsewhere = "from numba.core.codegen import CPUCodegen\nCPUCodegen.magic_tuple = lambda self: ('another', '', '')"
+    assert run(package, tmp_path, code.format(before=elsewhere)) == ("0", "64", "1")
 
 
 @pytest.mark.compiled

@@ -37,7 +37,7 @@ def test_stretches_close_together_make_one_finding() -> None:
 
 
 def test_stretches_that_are_alike_share_one_sentence() -> None:
-    """It is made once, however many they are: of a hundred thousand connections most may be alike."""
+    """It is made once, however many they are; what is noted in the evidence of one is not in that of the others."""
     spans = (("application", 0, 200), ("application", 700, 900), ("application", 1400, 1500))
     found = of("application-limited", scene(DATA, limits=limits(*spans)))
     first, second, third = found["because"]
@@ -45,6 +45,8 @@ def test_stretches_that_are_alike_share_one_sentence() -> None:
     assert "it cost 0.10 s" in third
     assert (found["start_ns"].diff()[1:] // MS).tolist() == [700, 700]
     assert [evidence["limited_s"] for evidence in found["evidence"]] == [0.2, 0.2, 0.1]
+    found["evidence"][0]["noted"] = True
+    assert "noted" not in found["evidence"][1]
 
 
 @pytest.mark.parametrize("cause", ["receiver_window", "path_stall"])
