@@ -49,9 +49,9 @@ def find_connections(
     """Find the connection of every packet, and its relative sequence and acknowledgement numbers.
 
     `tables` are packets, flows, syn_options and sack_blocks. `point` has one element per packet; without it all
-    packets were captured at point 0. `same_flow` joins flows across
-    address translation: per flow, the number of the flow that it is at another point (its own when it is
-    not translated), and whether its ends are swapped there. Rows of `segments` are rows of `packets`.
+    packets were captured at point 0. `same_flow` joins flows across address translation: per flow, the number of the
+    flow that it is at another point (its own when it is not translated), and whether its ends are swapped there. Rows
+    of `segments` are rows of `packets`.
     """
     packets, flows = tables["packets"], tables["flows"]
     rows = len(packets)
