@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import shutil
 import stat
 import sys
@@ -33,6 +34,11 @@ _WITHOUT_EFFECT = {
 }
 """numba's settings that do not change the compiled code."""
 
+_DAMAGED = (
+    pickle.UnpicklingError, AttributeError, EOFError, ImportError, IndexError, OverflowError, TypeError, ValueError,
+)  # fmt: skip
+"""What a damaged entry raises when it is loaded: those that Python's documentation of `pickle` names, and others that
+changed octets have raised."""
 _ABSENT = object()
 
 Function: TypeAlias = Callable[..., Any]
@@ -80,6 +86,24 @@ def signatures(compiled: Any) -> list[Any]:
     """The argument types for which the entry of numba's dispatcher has code for this processor."""
     kept, codegen = compiled._cache, compiled.targetctx.codegen()  # numba has no public names for these
     return [key[0] for key in kept._cache_file._load_index() if key == kept._index_key(key[0], codegen)]
+
+
+def compile_what_is_damaged(compiled: Any, place: Path) -> None:
+    """Let numba's dispatcher, whose entry is `place`, compile anew what cannot be loaded, as after a power failure.
+
+    numba takes only what is missing for not kept, and fails at what is damaged in every run.
+    """
+    load = compiled._cache.load_overload
+
+    def loaded(*wanted: Any) -> Any:
+        try:
+            return load(*wanted)
+        except _DAMAGED:
+            for file in place.rglob("*.nb[ci]"):
+                file.unlink(missing_ok=True)
+            return None
+
+    compiled._cache.load_overload = loaded
 
 
 @cache

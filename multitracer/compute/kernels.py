@@ -147,7 +147,10 @@ class Kernel:
         finally:
             numba.config.CACHE_DIR = before
         # If numba cannot use this directory, it chooses another, which other users may be able to write to.
-        return made if self._place in Path(made.stats.cache_path).parents else None
+        if self._place not in Path(made.stats.cache_path).parents:
+            return None
+        kernel_cache.compile_what_is_damaged(made, self._place)
+        return made
 
 
 def kernel(function: Function) -> Kernel:

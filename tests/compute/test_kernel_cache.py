@@ -160,6 +160,18 @@ def test_threads_that_start_together_compile_once(package: Path, tmp_path: Path)
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("octets", [0, 40])
+@pytest.mark.parametrize("suffix", ["nbc", "nbi"])
+def test_a_damaged_entry_is_compiled_anew(suffix: str, octets: int, package: Path, tmp_path: Path) -> None:
+    """A file of which a power failure left a part, or nothing, costs one compilation, and no run."""
+    assert run(package, tmp_path) == ("64", *COMPILED)
+    (kept,) = tmp_path.rglob(f"*.{suffix}")
+    kept.write_bytes(kept.read_bytes()[:octets])
+    assert run(package, tmp_path) == ("64", *COMPILED)
+    assert run(package, tmp_path) == ("64", *FOUND)
+
+
+@pytest.mark.compiled
 def test_kept_code_is_loaded_before_the_first_call(package: Path, tmp_path: Path) -> None:
     """The call finds it; where nothing is kept, or only what another processor needs, loading compiles nothing."""
     code = (
