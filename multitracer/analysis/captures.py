@@ -75,13 +75,13 @@ def place_captures(trace: Trace, options: AnalyzeOptions, progress: Progress) ->
     )
     points = points.with_copies(copies, order)
     segments = with_columns(found.segments, input=packets["input"].to_numpy())
-    found = replace(found, segments=marked(segments, "captured_twice", np.flatnonzero(points.captured_twice)))
+    found = replace(found, segments=_with_mark(segments, "captured_twice", np.flatnonzero(points.captured_twice)))
     progress("placing clocks", 0.2)
     arranged = Trace(trace.inputs, {**tables, "packets": with_own_numbers(packets)})
     return _on_one_clock(arranged, points, found, options)
 
 
-def marked(segments: pd.DataFrame, mark: str, rows: Any) -> pd.DataFrame:
+def _with_mark(segments: pd.DataFrame, mark: str, rows: Any) -> pd.DataFrame:
     """The segments with a mark on some rows."""
     if not len(rows):
         return segments

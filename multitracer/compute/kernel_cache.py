@@ -91,7 +91,7 @@ def signatures(compiled: Any) -> list[Any]:
 def compile_what_is_damaged(compiled: Any, place: Path) -> None:
     """Let numba's dispatcher, whose entry is `place`, compile anew what cannot be loaded, as after a power failure.
 
-    numba takes only what is missing for not kept, and fails at what is damaged in every run.
+    numba itself compiles only what is missing; at a damaged file it fails, in every run.
     """
     load = compiled._cache.load_overload
 

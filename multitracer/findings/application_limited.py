@@ -31,7 +31,7 @@ from multitracer.findings.data_gaps import (
 )
 from multitracer.findings.directions import Direction
 from multitracer.findings.finding_columns import FindingColumns
-from multitracer.findings.limited_stretches import Doubts, Limited, findings_of, limited, of_each, unlike
+from multitracer.findings.limited_stretches import Doubts, Limited, distinct_stretches, findings_of, limited, of_each
 from multitracer.findings.needs import LIMITS
 from multitracer.findings.observations import MS, Ints, Observations
 
@@ -53,7 +53,7 @@ def detect(observed: Observations) -> FindingColumns:
     weights = weights_of(observed, found)
     if observed.cwnd_bytes is not None:
         _give_room(observed, found, weights)
-    rows, which = unlike(found, *weights.T)
+    rows, which = distinct_stretches(found, *weights.T)
     some, weighed = found.at(rows), weights[rows]
     evidence = {"nothing_outstanding_s": weighed[:, IDLE_NS] / 1e9}
     doubts = _doubts(some, weighed)

@@ -57,7 +57,7 @@ def limited(observed: Observations, cause: str, *, group_rtts: float) -> Limited
     return whole._replace(hole=short | _holds_unseen(observed, whole))
 
 
-def unlike(found: Limited, *told: Any) -> tuple[Ints, Ints]:
+def distinct_stretches(found: Limited, *told: Any) -> tuple[Ints, Ints]:
     """Where stretches first occur that differ in more than when and at whose end, and which of these each is like.
 
     `told` are columns of what else is told of each.

@@ -118,7 +118,7 @@ class Observations:
         """By point, when its last packet was captured."""
         point, time_ns = self.column("point"), self.column("time_ns")
         last = np.full(int(point.max(initial=-1)) + 1, np.iinfo(np.int64).min)
-        if len(last) == 1:  # a fifth of the time
+        if len(last) == 1:  # takes a fifth of the time that a maximum for each point does
             return time_ns.max(keepdims=True)
         np.maximum.at(last, point, time_ns)
         return last

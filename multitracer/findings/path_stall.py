@@ -9,7 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.findings.finding_columns import FindingColumns
-from multitracer.findings.limited_stretches import Limited, findings_of, incomplete, limited, of_each, unlike
+from multitracer.findings.limited_stretches import (
+    Limited,
+    distinct_stretches,
+    findings_of,
+    incomplete,
+    limited,
+    of_each,
+)
 from multitracer.findings.needs import LIMITS
 from multitracer.findings.observations import Observations
 
@@ -28,7 +35,7 @@ def detect(observed: Observations) -> FindingColumns:
     found = found.at((found.cost_ns > observed.thresholds.stall_rtts * found.rtt_ns) & ~_described(observed, found))
     found = found._replace(hole=found.hole | incomplete(observed, found.end))
     by_arrivals = observed.limits.by_arrivals[found.end]
-    rows, which = unlike(found, by_arrivals)
+    rows, which = distinct_stretches(found, by_arrivals)
     seen = by_arrivals[rows]
     layers = np.where(seen & (observed.frames is None), "path", "unknown")
     made = findings_of("path-stall", found.at(rows), layers.tolist(), np.where(seen, *_WHATS).tolist())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import repeat
 
 from multitracer.findings.finding_columns import FindingColumns
-from multitracer.findings.limited_stretches import findings_of, limited, of_each, unlike
+from multitracer.findings.limited_stretches import distinct_stretches, findings_of, limited, of_each
 from multitracer.findings.needs import LIMITS
 from multitracer.findings.observations import Observations
 
@@ -18,6 +18,6 @@ _WHAT = "the next segment did not fit the window that the receiver advertised, a
 def detect(observed: Observations) -> FindingColumns:
     """One finding for each time that the receiver's window limited one end."""
     found = limited(observed, "receiver_window", group_rtts=observed.thresholds.group_rtts)
-    rows, which = unlike(found)
+    rows, which = distinct_stretches(found)
     made = findings_of("receiver-window-limited", found.at(rows), repeat("receiver"), repeat(_WHAT))
     return of_each(made, which, found)

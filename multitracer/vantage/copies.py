@@ -118,9 +118,7 @@ class _Pairs(NamedTuple):
     verdict: Any
 
 
-def find_copies(
-    packets: pd.DataFrame, flows: int, place: Any = None, limits: DelayLimits | None = None
-) -> Copies:  # fmt: skip
+def find_copies(packets: pd.DataFrame, flows: int, place: Any = None, limits: DelayLimits | None = None) -> Copies:
     """Find the packets that were captured before at the same place.
 
     `place` tells apart what one interface saw at several places; without it, it is the interface. The packets in frames
