@@ -206,8 +206,7 @@ class _Joined:
 
     def __init__(self, families: Families, outer: list[tuple[str, str]]) -> None:
         self.families, self.outer = families, outer
-        self.flow = np.arange(len(outer), dtype=np.int64)
-        self.side = np.arange(len(outer), dtype=np.int64)
+        self.flow, self.side = list(range(len(outer))), list(range(len(outer)))
         self.unpaired = 0
 
     def labels(self, left: frozenset[int]) -> Labels:
@@ -215,8 +214,9 @@ class _Joined:
         for parent in (self.flow, self.side):
             for flow in self.families.members.tolist():
                 parent[flow] = _root(parent, flow)
-        swapped = self.families.swapped ^ self.families.swapped[self.flow]
-        return Labels(self.flow, swapped, self.side, self.unpaired, left)
+        flow, side = np.array(self.flow, dtype=np.int64), np.array(self.side, dtype=np.int64)
+        swapped = self.families.swapped ^ self.families.swapped[flow]
+        return Labels(flow, swapped, side, self.unpaired, left)
 
     def join_directions(self, pairs: list[tuple[int, int]]) -> None:
         """Join flows that are the two directions of one, of which `pairs` fit one another, the best first."""
@@ -269,17 +269,17 @@ class _Joined:
                     rivals[one].add(first)
 
 
-def _root(parent: Ints, flow: int) -> int:
+def _root(parent: list[int], flow: int) -> int:
     """The first of the flows that are one with this; what was walked through points to it afterwards."""
     root = flow
-    while int(parent[root]) != root:
-        root = int(parent[root])
+    while parent[root] != root:
+        root = parent[root]
     while flow != root:
-        flow, parent[flow] = int(parent[flow]), root
+        flow, parent[flow] = parent[flow], root
     return root
 
 
-def _unite(parent: Ints, one: int, other: int) -> None:
+def _unite(parent: list[int], one: int, other: int) -> None:
     """Give the trees of two flows one root, the smaller."""
     least, most = sorted((_root(parent, one), _root(parent, other)))
     parent[most] = least

@@ -19,14 +19,17 @@ from multitracer.compute.patience import Patience
 from multitracer.parsers.shared.lines import Losses
 from multitracer.wire import layers, reassembly, tcpip, tunnels
 from multitracer.wire.flows import Flows
-from multitracer.wire.inside import Closed
+from multitracer.wire.inside import Closed, tunnel_of
+from multitracer.wire.user_tunnels import find_user_tunnels, steps_into
 
 if TYPE_CHECKING:
     from multitracer.parsers.shared.records import Records
-    from multitracer.wire.inside import Tunnel
+    from multitracer.wire.inside import Step, Tunnel
 
 _MOST_FRAGMENTED = 4
 """Fragmented datagrams inside one another that are put together."""
+_MANY_FLOWS = 256
+"""From so many on, the GTP-U tunnels of a piece's new flows are found in compiled code."""
 _SETTLED = -1
 """In place of a fragment's record: its packets tell what becomes of the record."""
 
@@ -177,8 +180,26 @@ class Envelopes:
 
 def tunnels_around(records: Records, rows: list[int]) -> list[Tunnel | None]:
     """The tunnels around the packets of records that the fast path decoded."""
+    if len(rows) < _MANY_FLOWS:
+        return [tunnel_of(steps) for steps in _steps_around(records, rows)]
+    at = np.array(rows, dtype=np.int64)
+    link_types = np.array(records.link_types, dtype=np.int64)[records.interface[at]]
+    found = find_user_tunnels(records.data, records.offset[at], records.captured[at], link_types)
+    labels, first = np.unique(np.where(found.outer < 0, 0, found.label), return_index=True)
+    before = _steps_around(records, at[first].tolist())
+    around = {label: steps[:-1] for label, steps in zip(labels.tolist(), before, strict=True)} | {0: ()}
+    steps = [
+        step and (*around[label], step)
+        for step, label in zip(steps_into(records.data, found), found.label.tolist(), strict=True)
+    ]
+    others = [place for place, one in enumerate(steps) if one is None]
+    for place, one in zip(others, _steps_around(records, at[others].tolist()), strict=True):
+        steps[place] = one
+    return [tunnel_of(one or ()) for one in steps]
+
+
+def _steps_around(records: Records, rows: list[int]) -> list[tuple[Step, ...]]:
+    """The steps to the first packet in each record, outermost first."""
     decoder = tunnels.TunnelDecoder()
-    found = (
-        next(decoder.packets(records.octets(row), records.link_type(row)), None) for row in rows
-    )
-    return [one.tunnel if isinstance(one, tunnels.Opened) else None for one in found]
+    found = (next(decoder.packets(records.octets(row), records.link_type(row)), None) for row in rows)
+    return [one.steps if isinstance(one, tunnels.Opened) else () for one in found]

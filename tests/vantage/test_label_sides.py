@@ -19,7 +19,7 @@ def shared(pairs: set[tuple[int, int]]) -> list[int]:
     members = np.arange(FLOWS)
     families = Families(members, np.array([0, FLOWS]), np.zeros(FLOWS, np.int64), np.zeros(FLOWS, np.bool_))
     joined = _Joined(families, [("", "")] * FLOWS)
-    joined.flow[:] = 0
+    joined.flow = [0] * FLOWS
     joined.join_same(frozenset(pairs))
     return joined.labels(frozenset()).side.tolist()
 
