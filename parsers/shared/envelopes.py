@@ -180,22 +180,24 @@ class Envelopes:
 
 def tunnels_around(records: Records, rows: list[int]) -> list[Tunnel | None]:
     """The tunnels around the packets of records that the fast path decoded."""
-    if len(rows) < _MANY_FLOWS:
-        return [tunnel_of(steps) for steps in _steps_around(records, rows)]
+    steps = _steps_around if len(rows) < _MANY_FLOWS else _steps_around_many
+    return [tunnel_of(one) for one in steps(records, rows)]
+
+
+def _steps_around_many(records: Records, rows: list[int]) -> list[tuple[Step, ...]]:
+    """The same as `_steps_around`; what is around GTP-U tunnels is opened once a label, other envelopes one by one."""
     at = np.array(rows, dtype=np.int64)
     link_types = np.array(records.link_types, dtype=np.int64)[records.interface[at]]
     found = find_user_tunnels(records.data, records.offset[at], records.captured[at], link_types)
-    labels, first = np.unique(np.where(found.outer < 0, 0, found.label), return_index=True)
-    before = _steps_around(records, at[first].tolist())
-    around = {label: steps[:-1] for label, steps in zip(labels.tolist(), before, strict=True)} | {0: ()}
-    steps = [
-        step and (*around[label], step)
+    inside = found.outer >= 0
+    labels, first = np.unique(found.label[inside], return_index=True)
+    before = _steps_around(records, at[inside][first].tolist())
+    around = {label: steps[:-1] for label, steps in zip(labels.tolist(), before, strict=True)}
+    others = iter(_steps_around(records, at[~inside].tolist()))
+    return [
+        (*around[label], step) if step else next(others)
         for step, label in zip(steps_into(records.data, found), found.label.tolist(), strict=True)
     ]
-    others = [place for place, one in enumerate(steps) if one is None]
-    for place, one in zip(others, _steps_around(records, at[others].tolist()), strict=True):
-        steps[place] = one
-    return [tunnel_of(one or ()) for one in steps]
 
 
 def _steps_around(records: Records, rows: list[int]) -> list[tuple[Step, ...]]:

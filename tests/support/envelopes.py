@@ -262,3 +262,11 @@ def stacked(packet: bytes, envelopes: list[Envelope]) -> tuple[bytes, str]:
         octets, form = envelope.wrap(octets), envelope.gives
         labels.append(envelope.label)
     return (octets if form == FRAME else framed(octets)), " / ".join(label for label in reversed(labels) if label)
+
+
+def damaged(record: bytes, changes: list[tuple[int, int]], cut: int) -> bytes:
+    """A record with octets changed and its end cut off."""
+    made = bytearray(record)
+    for place, value in changes:
+        made[place % len(made)] = value
+    return bytes(made[: len(made) - cut % len(made)])

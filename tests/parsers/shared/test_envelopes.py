@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 from decoding import decoded
-from envelopes import ENVELOPES, ONLY_6, OUTERMOST, Envelope, framed, outer, stacked, udp
+from envelopes import ENVELOPES, ONLY_6, OUTERMOST, Envelope, damaged, framed, outer, stacked, udp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packets import ipv4, ipv6, tcp
@@ -57,14 +57,6 @@ def test_any_stack_of_envelopes_is_opened(version: int, stack: list[Envelope]) -
     packets, (flow,) = fields(record)
     assert packets == plain(version)[0]
     assert flow == [*plain(version)[1][0][:4], tunnel]
-
-
-def damaged(record: bytes, changes: list[tuple[int, int]], cut: int) -> bytes:
-    """A record with octets changed and its end cut off."""
-    made = bytearray(record)
-    for place, value in changes:
-        made[place % len(made)] = value
-    return bytes(made[: len(made) - cut % len(made)])
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from decoding import decoded
-from envelopes import ENVELOPES, Envelope, gtpu, stacked, udp
+from envelopes import ENVELOPES, Envelope, damaged, gtpu, stacked, udp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packets import ipv4, tcp
@@ -23,14 +23,6 @@ def flows(records: list[bytes], many: int) -> list[list[object]]:
         patched.setattr(envelopes, "_MANY_FLOWS", many)
         rows: list[list[object]] = decoded(records, ETHERNET).tables["flows"][COLUMNS].to_numpy().tolist()
         return rows
-
-
-def damaged(record: bytes, changes: list[tuple[int, int]], cut: int) -> bytes:
-    """A record with octets changed and its end cut off."""
-    made = bytearray(record)
-    for place, value in changes:
-        made[place % len(made)] = value
-    return bytes(made[: len(made) - cut % len(made)])
 
 
 def in_tunnels(port: int, stack: list[Envelope], changes: list[tuple[int, int]], cut: int) -> bytes:
