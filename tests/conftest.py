@@ -6,6 +6,7 @@ import gc
 import signal
 from typing import Any
 
+import made_once
 import pytest
 import shared_data
 import tested_code
@@ -30,10 +31,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Refuse to test another version than the one that is read in the checkout."""
     if complaint := tested_code.complaint():
         raise pytest.UsageError(complaint)
+    if config.getoption("numprocesses", None):
+        made_once.begin()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove what the processes of `-n` shared."""
+    if config.getoption("numprocesses", None):
+        made_once.end()
 
 
 @pytest.hookimpl(tryfirst=True)

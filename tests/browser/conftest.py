@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -106,14 +105,12 @@ def recording(
 
     def of(folder: str) -> tuple[Path, Analysis]:
         if folder not in known:
-            kept, written = (folder_of_run / f"recording-{folder}.{ending}" for ending in ("pickle", "html"))
-            if not kept.exists():
-                made = tmp_path_factory.mktemp(folder)
-                analysed(folder).report(made / "report.html")
-                (made / "analysis").write_bytes(pickle.dumps(analysed(folder)))
-                (made / "report.html").replace(written)
-                (made / "analysis").replace(kept)
-            known[folder] = written, pickle.loads(kept.read_bytes())
+            written = folder_of_run / f"recording-{folder}.html"
+            if not written.exists():
+                made = tmp_path_factory.mktemp(folder) / "report.html"
+                analysed(folder).report(made)
+                made.replace(written)
+            known[folder] = written, analysed(folder)
         return known[folder]
 
     return of

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from functools import cache
 from pathlib import Path
 
+from made_once import made_once
 from shared_data import shared
 
 from multitracer import Analysis, AnalyzeOptions, analyze, read
@@ -14,7 +14,7 @@ BOTH, SENDER, RECEIVER = ("snd.pcap", "rcv.pcap"), ("snd.pcap",), ("rcv.pcap",)
 INPUTS = {*BOTH, "tcp_probe.txt.gz", "retransmit.txt.gz"}
 
 
-@cache
+@made_once
 def analysed(folder: str, names: tuple[str, ...], rate_bps: float | None = None) -> Analysis:
     """The analysis of some of a folder's inputs."""
     assert set(names) <= INPUTS

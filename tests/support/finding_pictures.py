@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+import labelled
 from browsing import Opened
 from PIL import Image
 from repository import EXAMPLES, ROOT
-from shared_data import instruments, shared
 
 from multitracer import Analysis, AnalyzeOptions, analyze
 
@@ -73,12 +73,13 @@ PICTURES = {
 
 
 def analysed(recorded: str, scratch: Path) -> Analysis:
-    """The analysis of all inputs of a folder; a folder below `scratch` is used."""
+    """The analysis of all inputs of a folder; what is made for it is written into `scratch`."""
     if recorded == "released":
         return analyze(_released(scratch), AnalyzeOptions(to_s=30.0))
     top, name = recorded.split("/")
-    folder = EXAMPLES / name if top == "examples" else instruments(shared(top, name), scratch)
-    return analyze(sorted(folder.iterdir()))
+    if top == "examples":
+        return analyze(sorted((EXAMPLES / name).iterdir()))
+    return labelled.analysed(recorded.removeprefix("linux/"))
 
 
 def _released(into: Path) -> list[Path]:

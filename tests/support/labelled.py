@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from functools import cache
 from pathlib import Path
 
 import pandas as pd
+from made_once import made_once
 from shared_data import instruments, shared
 
 from multitracer import Analysis, analyze
@@ -16,7 +16,7 @@ BOTH_LAYERS = (
 )  # fmt: skip
 
 
-@cache
+@made_once
 def analysed(folder: str, *left_out: str) -> Analysis:
     """The analysis of all recordings of a folder except those whose names begin with one of `left_out`.
 
