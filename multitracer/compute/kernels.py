@@ -42,7 +42,7 @@ _UNCOUNTED = {"_nrt": False}
 """No reference counting (rule 3). numba does not document this option; without it kernels are slower, not wrong."""
 _PUT_INTO_CALLER = {"inline": "always"}
 """numba looks for `targetoptions` and `py_func` at a global that is called: with this one it compiles no function."""
-_CALLED_BY_KERNELS_ONLY = {"no_cpython_wrapper": True}
+_WITHOUT_ENTRY = {"no_cpython_wrapper": True}
 """Without the entry for Python; no kernel has one for C. Both together would take a third of the compile time."""
 
 _state = {"plain": False, "small": False, "few": False, "said": False, "refused": False, "refusal_said": False}
@@ -116,7 +116,7 @@ class Kernel:
         """The compiled function for calls from other kernels; it is cached as a part of theirs."""
         with _making:
             if self._for_kernels is None:
-                self._for_kernels = _compiler(self.function, self._options | _CALLED_BY_KERNELS_ONLY)
+                self._for_kernels = _compiler(self.function, self._options | _called_by_kernels_only())
             return self._for_kernels
 
     @cached_property
@@ -242,6 +242,14 @@ def _known_to_numba() -> dict[str, Any]:
     from numba.core import options
 
     return {name: value for name, value in _UNCOUNTED.items() if hasattr(options.DefaultOptions, name)}
+
+
+@cache
+def _called_by_kernels_only() -> dict[str, Any]:
+    """The options for the compiled function that other kernels call."""
+    from multitracer.compute import called_kernels
+
+    return _WITHOUT_ENTRY | called_kernels.options()
 
 
 @cache

@@ -1,0 +1,61 @@
+"""Kernels that only kernels call: a part of their callers, with the same results and the same errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from multitracer.compute.kernels import kernel
+
+pytestmark = pytest.mark.compiled
+
+
+@kernel
+def at(values: Any, place: int) -> int:
+    """One of the values; a negative place is refused."""
+    if place < 0:
+        raise ValueError("a place before the first")
+    return int(np.int64(values[place]))
+
+
+@kernel
+def doubled(values: Any, place: int) -> int:
+    """Twice one of the values."""
+    return int(2 * at(values, place))
+
+
+@kernel
+def total(values: Any, first: int) -> int:
+    """The sum of twice the values from a place on."""
+    sum_so_far = np.int64(0)
+    for place in range(first, len(values)):
+        sum_so_far += doubled(values, place)
+    return int(sum_so_far)
+
+
+@pytest.fixture
+def machine_code(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the functions that machine code is made of from now on."""
+    from numba.core import codegen
+
+    made: list[str] = []
+    plain = codegen.JITCodeLibrary._finalize_specific
+
+    def noted(library: Any) -> None:
+        made.append(library.name)
+        plain(library)
+
+    monkeypatch.setattr(codegen.JITCodeLibrary, "_finalize_specific", noted)
+    return made
+
+
+def test_machine_code_is_made_for_python_only(machine_code: list[str]) -> None:
+    """Of three kernels, for the one that Python calls; what the others raise arrives."""
+    values = np.arange(5, dtype=np.int64)
+    compiled = total._fresh() if hasattr(total, "_fresh") else total
+    assert compiled(values, 1) == 20
+    assert [name for name in machine_code if "at" in name or "doubled" in name or "total" in name] == ["total"]
+    with pytest.raises(ValueError, match="a place before the first"):
+        compiled(values, -1)
