@@ -1,4 +1,4 @@
-"""Analyses of the labelled recordings, each made once in a run from a folder without the truth files; and the truth tables."""
+"""Analyses of the labelled recordings, made once in a run, from folders without truth files; and the truth tables."""
 
 from __future__ import annotations
 
