@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.compute.kernels import kernel
 from multitracer.link.frames import DATA_TYPES
 from multitracer.link.timing import Timing
 from multitracer.wire import rlp
@@ -66,7 +67,9 @@ def _times(times: Ints, octets: Ints, timing: Timing) -> tuple[Ints, Ints]:
     interval, together = timing.interval_ns or 0, timing.frames or 1
     if not len(times) or not interval:
         return times, times
-    first = np.flatnonzero(np.concatenate([[True], np.diff(times) > interval // 2]))
+    begins = np.empty(len(times), dtype=np.bool_)
+    mark_opportunities(times, interval, begins)
+    first = np.flatnonzero(begins)
     count = np.diff(np.append(first, len(times)))
     which = np.repeat(np.arange(len(first)), count)
     starts = times[first]
@@ -79,3 +82,16 @@ def _times(times: Ints, octets: Ints, timing: Timing) -> tuple[Ints, Ints]:
     before = done - part - (done - part)[first][which]
     whole = np.add.reduceat(part, first)[which]
     return starts[which] + used[which] * before // whole, starts[which] + used[which] * (before + part) // whole
+
+
+@kernel
+def mark_opportunities(times: Any, interval_ns: int, begins: Any) -> None:
+    """Mark the first frame of each opportunity: a pause comes before it, or the one before it has lasted an interval.
+
+    The short frames of a link that sends octet by octet follow each other with no pause.
+    """
+    start = times[0]
+    for at in range(len(times)):
+        begins[at] = at == 0 or times[at] - times[at - 1] > interval_ns // 2 or times[at] - start >= interval_ns
+        if begins[at]:
+            start = times[at]
