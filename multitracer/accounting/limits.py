@@ -251,13 +251,21 @@ def capture_of(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame, came:
 
 
 def _rightful(resent: pd.DataFrame) -> Any:
-    """Which timeouts are taken for needed though their verdict is unknown: nothing of an earlier copy came back.
+    """Which resends are taken for needed though their verdict is unknown: of data that later data had passed, and
+    timeouts after which nothing of an earlier copy came back.
 
-    That its data was lost is the likelier then than that all its acknowledgements were. But where a later resend of the
-    same octets turned out to be needless with nothing heard, acknowledgements were lost there: it stays unknown.
+    That data was lost is likelier then than that it was overtaken for so long, or that all its acknowledgements were
+    lost. But where a later resend of the same octets turned out to be needless with nothing heard, acknowledgements
+    were lost there: the timeout stays unknown.
     """
+    undecided = (resent["spurious"] == "unknown").to_numpy()
+    return (resent["passed"].to_numpy() & undecided) | _unanswered(resent, undecided)
+
+
+def _unanswered(resent: pd.DataFrame, undecided: Any) -> Any:
+    """Of these resends, timeouts after which nothing of an earlier copy came back, but for the exception."""
     unanswered = (resent["late_ack"] == 0).to_numpy()
-    rightful = unanswered & ((resent["trigger"] == "timeout") & (resent["spurious"] == "unknown")).to_numpy()
+    rightful = unanswered & undecided & (resent["trigger"] == "timeout").to_numpy()
     needless = unanswered & (resent["spurious"] == "yes").to_numpy()
     if not rightful.any() or not needless.any():
         return rightful

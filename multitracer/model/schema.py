@@ -319,6 +319,7 @@ SCHEMA: dict[str, Table] = {
                 C("error_ns", "int64", "clock error the verdict had to bear", "ns", null=-1),
                 C("segment", "int64", "row in segments", null=-1, private=True),
                 C("late_ack", "int64", "1 if an earlier copy was answered after it, 0 if not", null=-1, private=True),
+                C("passed", "bool", "it was lost or overtaken: later data had come", null=False, private=True),
                 C("in_doubt", "bool", "the trigger may be another, and no log says which", null=False, private=True),
             ),
         ),

@@ -34,6 +34,7 @@ from multitracer.tcp.sender_state import (
     DOUBTFUL_WAIT,
     DUPACKS,
     EARLIER_DUPACKS,
+    EVENTS,
     FIRST_PARTIAL,
     FIRST_UNACKED,
     HIGH_SACK,
@@ -356,6 +357,16 @@ def tell_doubtful_timeout(sender: Any, first: Any, second: Any, segments: Segmen
         first[R_TRIGGER], first[R_ELAPSED] = TIMEOUT, waited
         second[R_RTO] *= 2
         sender[BACKOFF] += 1
+
+
+@inlined
+def repeats_unanswered(sender: Any, events: Any, segments: SegmentColumns, start: int) -> bool:
+    """Whether the retransmission before was of data from `start` too, and no acknowledgement told anything since."""
+    last = sender[EVENTS] - 1
+    if last < 0:
+        return False
+    before = events[last, R_ROW]
+    return bool(segments.seq[before] == start and sender[LAST_PROGRESS] <= segments.time_ns[before])
 
 
 @inlined

@@ -26,19 +26,19 @@ SENT_ONCE, SACKED = -1, -2
 # known to have arrived before it, ECHO_BEFORE the latest timestamp that acknowledgements echoed before which stopped at
 # the row (0: none). DSACKS counts DSACKs, WHOLE_DSACKS those of all of the row, DSACKED_AT is the first; MAY_BE_NEEDED
 # is the last copy that may have been needed by them; NEEDED_AT is when the first retransmission known to be needed was
-# sent (0: none); LATEST is the last pair.
+# sent (0: none), PASSED_AT the same of one whose original was lost or overtaken; LATEST is the last pair.
 (ACKED_AT, ACK_TSECR, ACK_OLDEST, NEWEST_BEFORE, ECHO_BEFORE, DSACKS, WHOLE_DSACKS, DSACKED_AT, MAY_BE_NEEDED,
- NEEDED_AT, COPIES, RETRANSMITTED_AT, LATEST, FACT_FIELDS) = range(14)  # fmt: skip
+ NEEDED_AT, PASSED_AT, COPIES, RETRANSMITTED_AT, LATEST, FACT_FIELDS) = range(15)  # fmt: skip
 # Columns of a pair, one retransmission (EVENT) of one scoreboard row (BOARD_ROW). COPY is the number of the copy
 # (0: the original), PREVIOUS the pair of the copy before it (-1: the original), WHOLE whether all of the row was
 # retransmitted, ALREADY_ACKED whether it had been acknowledged before, in the order of the capture.
 EVENT, BOARD_ROW, COPY, PREVIOUS, WHOLE, ALREADY_ACKED, PAIR_FIELDS = range(7)
 # Columns of an event, one retransmission: the sender's state when it was sent, and the judgement. R_OLDEST: it was the
 # oldest unacknowledged data; R_ACKED_SEND_TIME is the sender's ACKED_SEND_TIME then; R_NEAR
-# is the segment's `near`.
+# is the segment's `near`; R_ASKED whether an acknowledgement that answers later data asked for it.
 (R_ROW, R_TRIGGER, R_SINCE_ACK, R_ELAPSED, R_DUPACKS, R_SACKED_ABOVE, R_RTO, R_OLDEST, R_ACKED_SEND_TIME, R_PAIRS,
- R_PAIRS_END, R_SPURIOUS, R_RULE, R_COPIES, R_DSACKS, R_LATE_ACK, R_LEAST_RTT, R_NEAR, EVENT_FIELDS,
-) = range(19)  # fmt: skip
+ R_PAIRS_END, R_SPURIOUS, R_RULE, R_COPIES, R_DSACKS, R_LATE_ACK, R_LEAST_RTT, R_NEAR, R_ASKED, EVENT_FIELDS,
+) = range(20)  # fmt: skip
 
 
 class SegmentColumns(NamedTuple):
@@ -51,6 +51,7 @@ class SegmentColumns(NamedTuple):
     flags: Any
     tsval: Any
     tsecr: Any
+    window_bytes: Any
     near: Any
     """Of a retransmission whose order to its acknowledgement is not known: how far from it in ns another port, of
     another clock, recorded one, at least 1; else 0."""

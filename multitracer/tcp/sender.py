@@ -21,6 +21,7 @@ from multitracer.tcp.retransmission_trigger import (
     note_loss_told,
     note_probe_answer,
     note_trigger,
+    repeats_unanswered,
     tell_doubtful_timeout,
     tell_first_timeout,
     undo_recovery,
@@ -49,6 +50,7 @@ from multitracer.tcp.scoreboard import (
 from multitracer.tcp.sender_state import (
     ACKED_SEND_TIME,
     ANEW_TOP,
+    ASKED,
     BACKOFF,
     DOUBTFUL_WAIT,
     DUPACKS,
@@ -58,6 +60,7 @@ from multitracer.tcp.sender_state import (
     FIRST_PARTIAL,
     FIRST_UNACKED,
     HIGH_SACK,
+    LAST_ACK,
     LAST_DSACK,
     LAST_DUPACK,
     LAST_PROGRESS,
@@ -80,6 +83,10 @@ from multitracer.tcp.sender_state import (
     TIMER_START,
     TOP,
     UNA,
+    asks_for_missing,
+    note_answered,
+    note_asked,
+    note_resend,
     update_rto,
 )  # fmt: skip
 
@@ -164,6 +171,7 @@ def on_retransmission(
         return False
     event = events[sender[EVENTS]]
     event[R_ROW], event[R_PAIRS], event[R_PAIRS_END] = row, number, number + stop - first
+    note_resend(sender, event, start == sender[UNA] and stop == first + 1 and notes[first, NOTE] < 0)
     if sender[ANEW_TOP] > 0:
         decide_anew(sender, board, events[sender[EVENTS] - 1], segments, now)
     doubtful = sender[DOUBTFUL_WAIT]
@@ -188,30 +196,24 @@ def on_retransmission(
 
 
 @inlined
-def repeats_unanswered(sender: Any, events: Any, segments: SegmentColumns, start: int) -> bool:
-    """Whether the retransmission before was of data from `start` too, and no acknowledgement told anything since."""
-    last = sender[EVENTS] - 1
-    if last < 0:
-        return False
-    before = events[last, R_ROW]
-    return bool(segments.seq[before] == start and sender[LAST_PROGRESS] <= segments.time_ns[before])
-
-
-@inlined
-def advance_una(sender: Any, ends: Any, number: int, now: int) -> int:
+def advance_una(sender: Any, board: Scoreboard, time_ns: Any, number: int, now: int) -> int:
     """Move UNA up to `number`; returns the first scoreboard row newly acknowledged, up to FIRST_UNACKED.
 
     Rows that had been acknowledged before they were captured are not among them.
     """
-    first = sender[FIRST_UNACKED]
+    ends, notes, first = board.ends, board.notes, sender[FIRST_UNACKED]
     while first < sender[ROWS] and ends[first] <= sender[UNA]:
         first += 1
     stop = first
     while stop < sender[ROWS] and ends[stop] <= number:
         stop += 1
+    if stop > first:
+        if notes[first, NOTE] == SENT_ONCE and asks_for_missing(sender):
+            sender[REORDERED] = 1  # it came without being sent again
+        note_answered(sender, time_ns[notes[stop - 1, ORIGINAL]])
     sender[FIRST_UNACKED], sender[UNA], sender[TIMER_START], sender[ACKED_SEND_TIME] = stop, number, now, -1
     sender[DUPACKS] = sender[EARLIER_DUPACKS] = sender[PROBE_SENT] = sender[BACKOFF] = sender[NEWEST_ECHO] = 0
-    sender[LOSS_TOLD] = sender[DOUBTFUL_WAIT] = 0
+    sender[LOSS_TOLD] = sender[DOUBTFUL_WAIT] = sender[ASKED] = 0
     if number >= sender[RECOVERY_END]:
         sender[RECOVERY_END] = sender[RECOVERY_STAMP] = -1
     elif sender[FIRST_PARTIAL] == 0:
@@ -222,7 +224,7 @@ def advance_una(sender: Any, ends: Any, number: int, now: int) -> int:
 @inlined
 def on_plain_ack(sender: Any, board: Scoreboard, time_ns: Any, number: int, now: int) -> None:
     """`on_cumulative_ack` when all outstanding bytes are from SIMPLE_FROM on: only the last row's send time counts."""
-    if advance_una(sender, board.ends, number, now) < sender[FIRST_UNACKED]:
+    if advance_una(sender, board, time_ns, number, now) < sender[FIRST_UNACKED]:
         sent = time_ns[board.notes[sender[FIRST_UNACKED] - 1, ORIGINAL]]
         sender[ACKED_SEND_TIME] = sent
         sender[NEWEST_ARRIVED] = max(sender[NEWEST_ARRIVED], sent)
@@ -242,7 +244,7 @@ def on_cumulative_ack(
     """
     ends, notes, facts = board.ends, board.notes, board.facts
     una, newest_before, echo_before = sender[UNA], sender[NEWEST_ARRIVED], sender[NEWEST_ECHO]
-    first, sampled, resent = advance_una(sender, ends, number, now), NEVER, False
+    first, sampled, resent = advance_una(sender, board, time_ns, number, now), NEVER, False
     for k in range(first, sender[FIRST_UNACKED]):
         note, sent = notes[k, NOTE], time_ns[notes[k, ORIGINAL]]
         if note >= 0:
@@ -368,6 +370,8 @@ def on_ack_segment(
     if repeats and earliest >= 0:
         sender[DUPACKS] += 1
         sender[LAST_DUPACK] = now
+        note_asked(sender, segments, row)
+    sender[LAST_ACK] = row
     if advances or 0 <= earliest < NEVER:
         sender[LAST_PROGRESS] = now
     elif earliest < 0:
@@ -425,6 +429,7 @@ def replay_sender(
         if word & 1 != direction:
             if number > sender[UNA] >= sender[SIMPLE_FROM] and word & _PLAIN_MASK == _PLAIN_ACK:
                 on_plain_ack(sender, board, segments.time_ns, number, now)
+                sender[LAST_ACK] = row
             else:
                 on_ack_segment(sender, board, segments, blocks, row, word, number, now)
         elif length > 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from multitracer.compute.kernels import inlined, kernel
-from multitracer.tcp.scoreboard import NEVER
+from multitracer.tcp.scoreboard import NEVER, R_ASKED, SegmentColumns
 
 SECOND = 1_000_000_000
 MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which is longer
@@ -36,14 +36,17 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
 # timer had run then (0: UNA has advanced, or more was resent). LAST_DSACK is when an acknowledgement last came that
 # told nothing but a duplicate. LATEST_RESEND is the latest time at which one of the acknowledged segments was sent
 # again, of which any copy may have arrived (0: none was).
+# ASKED counts acknowledgements of UNA that repeat number and window, by a receiver that sends no SACK. MAYBE_NEEDLESS
+# counts resends whose octets may have come before; ANSWERED is what it was when UNA last advanced to data sent after
+# all of these (-1: never). LAST_ACK is the latest row of the receiver with an acknowledgement (-1: none).
 # FIRST_UNACKED is the first scoreboard row that is not fully acknowledged, ROWS the number of rows; FACTS, EVENTS and
 # PAIRS count facts, events and pairs; NEXT_BLOCK follows the latest SACK block, NEXT_ROW is the next row to replay.
 (UNA, TOP, HIGH_SACK, RECOVERY_END, SIMPLE_FROM, DUPACKS, SRTT, RTTVAR, RTO, LEAST_RTT,
  LAST_SENT, LAST_PROGRESS, NEWEST_ARRIVED, NEWEST_ECHO, ACKED_SEND_TIME, TIMER_START, BACKOFF, PROBE_SENT,
  PROBE_END, RECOVERY_STAMP, RECOVERY_RESENT, REORDERED, SACK_CAPABLE, SENDS_DSACKS, UNDONE_END, LAST_DUPACK,
  EARLIER_DUPACKS, LAST_RESENT, BY_TIMER, UNDONE_AT, UNDONE_OCTETS, ANEW_TOP, ANEW_END, FIRST_PARTIAL, LOSS_TOLD,
- DOUBTFUL_END, DOUBTFUL_WAIT, LAST_DSACK, LATEST_RESEND, FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK,
- NEXT_ROW, SENDER_FIELDS) = range(47)  # fmt: skip
+ DOUBTFUL_END, DOUBTFUL_WAIT, LAST_DSACK, LATEST_RESEND, ASKED, MAYBE_NEEDLESS, ANSWERED, LAST_ACK, FIRST_UNACKED, ROWS,
+ FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW, SENDER_FIELDS) = range(51)  # fmt: skip
 
 
 @kernel
@@ -51,7 +54,7 @@ def new_sender(sender: Any, first_sample: int) -> None:
     """Initialise a sender of which only the handshake's round trip is known (ns; -1 unknown)."""
     sender[:] = 0
     sender[RECOVERY_END] = sender[ACKED_SEND_TIME] = sender[PROBE_END] = sender[RECOVERY_STAMP] = -1
-    sender[UNDONE_END] = -1
+    sender[UNDONE_END] = sender[ANSWERED] = sender[LAST_ACK] = -1
     sender[RTO], sender[LEAST_RTT], sender[SIMPLE_FROM], sender[LAST_PROGRESS] = SECOND, NEVER, NEVER, NEVER
     if first_sample > 0:
         update_rto(sender, first_sample)
@@ -68,3 +71,36 @@ def update_rto(sender: Any, sample: int) -> None:
         sender[SRTT] += (sample - sender[SRTT]) // 8
     sender[RTO] = sender[SRTT] + max(MIN_RTO_NS, 4 * sender[RTTVAR])
     sender[LEAST_RTT] = min(sender[LEAST_RTT], sample)
+
+
+@inlined
+def asks_for_missing(sender: Any) -> bool:
+    """Whether an acknowledgement that repeated its number answers data sent once, later than the octet it asks for.
+
+    A resend makes the receiver repeat its number if it had the data, once; of those sent before the data that the
+    number acknowledges, all answers came before. Where it repeats it more often, that was for data above a hole
+    (RFC 5681 4.2).
+    """
+    return bool(sender[ANSWERED] >= 0 and sender[ASKED] > sender[MAYBE_NEEDLESS] - sender[ANSWERED])
+
+
+@inlined
+def note_resend(sender: Any, event: Any, first_of_oldest: bool) -> None:
+    """Something was sent again; `first_of_oldest`: the oldest segment, for the first time."""
+    event[R_ASKED] = 1 if first_of_oldest and asks_for_missing(sender) else 0
+    sender[MAYBE_NEEDLESS] += 1 - event[R_ASKED]
+
+
+@inlined
+def note_answered(sender: Any, sent: int) -> None:
+    """UNA advanced to the end of data that was first sent at a time (ns)."""
+    if sent > sender[LAST_RESENT]:
+        sender[ANSWERED] = sender[MAYBE_NEEDLESS]
+
+
+@inlined
+def note_asked(sender: Any, segments: SegmentColumns, row: int) -> None:
+    """Segment `row` repeats an acknowledgement: count it unless it tells of a window, or SACK blocks tell more."""
+    before = sender[LAST_ACK]
+    if before >= 0 and sender[SACK_CAPABLE] == 0 and segments.window_bytes[row] == segments.window_bytes[before]:
+        sender[ASKED] += 1

@@ -30,8 +30,10 @@ from multitracer.tcp.scoreboard import (
     NEWEST_BEFORE,
     NOTE,
     ORIGINAL,
+    PASSED_AT,
     PREVIOUS,
     R_ACKED_SEND_TIME,
+    R_ASKED,
     R_COPIES,
     R_DSACKS,
     R_LATE_ACK,
@@ -54,7 +56,7 @@ YES, NO, UNKNOWN = range(3)  # codes of schema.SPURIOUS
 # The rules; `because` is made from them.
 (ARRIVED, LOST, ACKED_BEFORE, DSACK, EIFEL_EARLIER, EIFEL_THIS, TOO_SOON, LATER_DELIVERED, STILL_MISSING, NEVER_ACKED,
  ACK_LOSS, REORDERED, NO_EVIDENCE, PARTIAL, NEXT_MISSING, CONTRADICTION, UNORDERED, DSACK_SINCE,
- CODES) = range(19)  # fmt: skip
+ PASSED, CODES) = range(20)  # fmt: skip
 
 
 @kernel
@@ -171,21 +173,24 @@ def infer_from_sender(
         last_ack_at = sent - event[R_SINCE_ACK]
         if last_ack_at - acked_send_time >= least_rtt // 10 * 9 and acked_at - sent >= least_rtt // 10 * 9:
             return (UNKNOWN, REORDERED) if reordered else (NO, STILL_MISSING)
+    if event[R_ASKED] == 1 and fact[DSACKS] == 0:
+        # Whether it was overtaken by more than this, and came, neither SACK nor a timestamp tells.
+        return UNKNOWN, REORDERED if reordered else PASSED
     return UNKNOWN, ACK_LOSS if fact[ACK_OLDEST] == 1 else NO_EVIDENCE
 
 
 @kernel
-def next_was_missing(k: int, ends: Any, notes: Any, facts: Any, seq: Any, before: int) -> bool:
+def next_was_missing(k: int, ends: Any, notes: Any, facts: Any, seq: Any, needed: int, before: int) -> bool:
     """Whether the acknowledgement of the retransmission just below row `k` stopped at row `k`.
 
-    That retransmission must be a needed one, sent after `before`: on a path that does not reorder, the
-    earlier copies of row `k` were lost then.
+    That retransmission must be a needed one, by its fact `needed`, sent after `before`: on a path that does not
+    reorder, the earlier copies of row `k` were lost then.
     """
     if k == 0 or ends[k - 1] != row_start(k, ends, notes, seq) or notes[k - 1, NOTE] < 0:
         return False
     below, here = facts[notes[k - 1, NOTE]], facts[notes[k, NOTE]]
     return bool(
-        below[NEEDED_AT] > before
+        below[needed] > before
         and below[ACK_OLDEST] == 1
         and below[DSACKS] == 0
         and here[DSACKS] == 0
@@ -250,14 +255,16 @@ def judge_pair(
         )
     if pair_rule == STILL_MISSING and answers_either(k, board.ends, notes, facts, segments.seq):
         verdict, pair_rule = UNKNOWN, NO_EVIDENCE
-    if (
-        verdict == UNKNOWN
-        and not reordered
-        and next_was_missing(k, board.ends, notes, facts, segments.seq, time_ns[rows[copy - 1]])
-    ):
-        verdict, pair_rule = NO, NEXT_MISSING
+    if verdict == UNKNOWN and not reordered:
+        before = time_ns[rows[copy - 1]]
+        if next_was_missing(k, board.ends, notes, facts, segments.seq, NEEDED_AT, before):
+            verdict, pair_rule = NO, NEXT_MISSING
+        elif next_was_missing(k, board.ends, notes, facts, segments.seq, PASSED_AT, before):
+            pair_rule = PASSED
     if verdict == NO and copy == 1:
         fact[NEEDED_AT] = time_ns[rows[1]]
+    elif pair_rule == PASSED and copy == 1:
+        fact[PASSED_AT] = time_ns[rows[1]]
     if verdict == NO and pair[WHOLE] == 0:
         return UNKNOWN, PARTIAL
     return verdict, pair_rule
