@@ -176,7 +176,8 @@ def earliest_delivery(events: Events, delivery: int, at: int) -> int:
 @inlined
 def waits_above_hole(events: Events, delivery: int, at: int) -> bool:
     """Whether sent row `at` was not acknowledged before something sent again was, and may have been lost or not."""
-    return events.lost[at] != LOST and events.kind[at] == NEW and not events.delivered_flag[delivery] & CLEAN
+    sent_again = events.kind[events.delivered_upto[delivery]] == AGAIN or not events.delivered_flag[delivery] & CLEAN
+    return events.lost[at] != LOST and events.kind[at] == NEW and sent_again
 
 
 @inlined

@@ -154,6 +154,17 @@ def test_what_is_repaired_after_a_timer_had_been_waited_for_though_its_own_resen
     assert milliseconds(limits)["timeout_recovery"] == 900 - 101
 
 
+def test_what_later_data_passed_without_sack_is_taken_for_lost() -> None:
+    """Acknowledgements that repeat their number show a hole, as the sender itself takes them to (RFC 5681 3.2)."""
+    flight = [data(101 + n, 101 + 100 * n, 201 + 100 * n) for n in range(4)]
+    repeated = [ack(202 + n, 101) for n in range(3)]
+    script = (*WARM, *flight, *repeated, again(204.1, 101, 201), ack(404, 501))
+    assert judged(*script)["spurious"].tolist() == ["unknown"]
+    spent = milliseconds(found(*script))
+    # Its data may have been on a bottleneck of no known rate before.
+    assert spent["fast_recovery"] >= 99
+
+
 def test_by_an_unsure_rate_it_is_not_known_when_lost_packets_left() -> None:
     """Too few acknowledgements show the rate for what the bottleneck did with the fifteen that never arrived."""
     flight = [data(0, 1 + 960 * n, 961 + 960 * n) for n in range(20)]

@@ -136,6 +136,44 @@ def test_a_segment_sent_twice_that_arrived_first_proves_a_loss():
     assert verdict(*script) == ("no", "data sent later had been delivered while these bytes were still missing")
 
 
+FLIGHT = tuple(data(200 + n, 101 + 100 * n, 201 + 100 * n) for n in range(4))
+PASSED = "needless or not cannot be told: data sent later had arrived without these bytes, which were lost or overtaken"
+
+
+def test_a_number_that_is_repeated_without_sack_shows_that_later_data_passed():
+    """RFC 5681 4.2: data above a hole is answered at once; lost or overtaken it does not say."""
+    resent = (again(303, 101, 201), ack(403, 501))
+    script = (*WARM, *FLIGHT, ack(301, 101), ack(302, 101), *resent)
+    assert verdict(*script) == ("unknown", PASSED)
+    assert judged(*script)["passed"].tolist() == [True]
+    told_of_windows = (*WARM, *FLIGHT, ack(301, 101, window=3000), ack(302, 101, window=4000), *resent)
+    assert judged(*told_of_windows)["passed"].tolist() == [False]
+
+
+def test_a_number_that_needless_resends_may_have_repeated_shows_nothing():
+    """Each of two resends may have come twice, and makes the receiver say once more what it asks for."""
+    script = (*WARM, *FLIGHT[:2], again(600, 101, 201), again(601, 201, 301), ack(650, 301), *FLIGHT[2:])
+    repeated = [ack(700 + n, 301) for n in range(3)]
+    rest = (again(800, 301, 401), ack(900, 501))
+    assert judged(*script, *repeated[:2], *rest)["passed"].tolist() == [False] * 3
+    assert judged(*script, *repeated, *rest)["passed"].tolist() == [False, False, True]
+
+
+def test_what_came_after_later_data_without_being_resent_shows_that_the_path_reorders():
+    """The receiver asked for it again, and then had it: later ones may have been overtaken, too."""
+    overtaken = (*WARM, *FLIGHT, ack(301, 101), ack(302, 501))
+    later = (data(400, 501, 601), data(401, 601, 701), ack(501, 501), again(502, 501, 601), ack(602, 701))
+    assert verdict(*overtaken, *later) == ("unknown", "needless or not cannot be told: this path reorders")
+    assert verdict(*WARM, *FLIGHT, ack(302, 501), *later) == ("unknown", PASSED)
+
+
+def test_what_the_acknowledgement_of_a_passed_resend_stops_at_was_passed_too():
+    """Two holes: the answer to the first resend asks for the second, which had been sent before."""
+    repeated = [ack(301 + n, 101) for n in range(2)]
+    script = (*WARM, *FLIGHT, *repeated, again(303, 101, 201), ack(403, 201), again(404, 201, 301), ack(504, 501))
+    assert judged(*script)["passed"].tolist() == [True, True]
+
+
 def test_an_acknowledgement_of_later_data_that_stops_below_proves_a_loss():
     """An ACK that answers the first retransmission, as its echo shows, and stops at the second's bytes.
 
