@@ -442,8 +442,7 @@ def _filled(table: str, column: Column, values: Any, rows: int) -> Any:
     if isinstance(column.dtype, tuple):
         if isinstance(values, pd.Categorical):
             return values
-        values = getattr(values, "array", values)
-        return pd.Categorical(values, categories=list(column.dtype))
+        return pd.Categorical(getattr(values, "array", values), categories=list(column.dtype))
     if column.dtype == "object":
         made = isinstance(values, np.ndarray) and values.dtype == object
         array = values if made else np.fromiter(values, dtype=object, count=len(values))
