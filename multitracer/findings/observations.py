@@ -13,6 +13,7 @@ import numpy.typing as npt
 from multitracer.correlation.queue_fates import Fates, queue_fates
 from multitracer.findings.directions import Direction, Directions
 from multitracer.link.coverage import NOTHING, Coverage, Coverages
+from multitracer.link.padding import padded_ns
 from multitracer.link.timing import Timing
 from multitracer.model.limits import Limits
 from multitracer.model.thresholds import Thresholds
@@ -231,7 +232,7 @@ class Observations:
         """What became of each packet of `segment_frames`; None without that table."""
         if self.segment_frames is None:
             return None
-        return queue_fates(self.segment_frames, self._resets_at_latest, self.covered_by_sender)
+        return queue_fates(self.segment_frames, self._resets_at_latest, self.covered_by_sender, self._padded_ns)
 
     def covered_by_sender(self, link: int) -> Coverage:
         """What the log of a link's sender covers by the captures' clocks; nothing where they are not related to it."""
@@ -258,6 +259,12 @@ class Observations:
         """The resets of a link, each to the latest time on the captures' clocks at which it may have ended."""
         late = max((error for (one, *_), error in self.log_error_ns.items() if one == link), default=0)
         return [(start, end + late) for start, end in self.resets(link)]
+
+    def _padded_ns(self, link: int) -> Any:
+        """When a link's sender padded new frames, by the log that has their first frames."""
+        if self.frames is None or self.links is None:
+            return np.empty(0, dtype=np.int64)
+        return padded_ns(self.frames, self.links, link)
 
     def bearer_number(self, link: int) -> int:
         """The lower number of a link's two directions."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,14 +28,22 @@ WHOLE = Coverage(-FOREVER, FOREVER, np.empty(0, np.int64), np.empty(0, np.int64)
 PLAIN = {"link": 0, "packet_bytes": 500, "segment": -1}
 
 
+NEVER_PADDED = np.empty(0, np.int64)
+
+
 def fates(
-    packets: list[tuple[int, int]], resets: list[tuple[int, int]], logged: Coverage = WHOLE
-) -> list[int]:  # fmt: skip
+    packets: list[tuple[int, int]],
+    resets: list[tuple[int, int]],
+    logged: Coverage = WHOLE,
+    padded: Sequence[int] = (),
+) -> list[int]:
     """The fates of packets (sent, first frame; -1 never) of one link, which carried another when the log began."""
     sent, first = (np.array(column, dtype=np.int64) for column in zip((0, 0), *packets, strict=True))
     carried = np.where(first >= 0, 9, 0)
     columns = {"sent_ns": sent, "first_frame_ns": first, "carried_bytes": carried}
-    return queue_fates(pd.DataFrame({**columns, **PLAIN}), lambda _: resets, lambda _: logged).fate.tolist()[1:]
+    told = np.array(padded, dtype=np.int64)
+    table = pd.DataFrame({**columns, **PLAIN})
+    return queue_fates(table, lambda _: resets, lambda _: logged, lambda _: told).fate.tolist()[1:]
 
 
 def test_a_packet_that_a_later_one_overtook_was_dropped() -> None:
@@ -68,7 +78,7 @@ def test_what_one_of_two_links_carried_the_other_did_not_drop() -> None:
     """Where they are side by side it never went there."""
     columns = {"link": [0, 0, 0, 1], "sent_ns": [0, 1, 2, 1], "first_frame_ns": [10, -1, 20, 12]}
     table = pd.DataFrame({**columns, "carried_bytes": [9, 0, 9, 9], "packet_bytes": 500, "segment": [0, 1, 2, 1]})
-    found = queue_fates(table, lambda _: [], lambda _: WHOLE)
+    found = queue_fates(table, lambda _: [], lambda _: WHOLE, lambda _: NEVER_PADDED)
     assert found.fate.tolist() == [ON_AIR, UNKNOWN, ON_AIR, ON_AIR]
     assert found.overtaken_by[1] == CARRIED_ELSEWHERE
 
@@ -76,7 +86,8 @@ def test_what_one_of_two_links_carried_the_other_did_not_drop() -> None:
 def test_without_anything_later_nothing_is_known() -> None:
     """The log may end before the packet's turn."""
     columns = {"link": [0, 0], "sent_ns": [0, 1], "first_frame_ns": [10, -1], "carried_bytes": [9, 0]}
-    found = queue_fates(pd.DataFrame({**columns, "packet_bytes": 500, "segment": -1}), lambda _: [], lambda _: WHOLE)
+    table = pd.DataFrame({**columns, "packet_bytes": 500, "segment": -1})
+    found = queue_fates(table, lambda _: [], lambda _: WHOLE, lambda _: NEVER_PADDED)
     assert found.fate.tolist() == [ON_AIR, UNKNOWN]
     assert found.overtaken_by[1] == NOT_OVERTAKEN
 
@@ -107,37 +118,60 @@ def test_a_queue_that_may_be_limited_in_octets_proves_nothing_by_its_packets() -
         {"link": 0, "sent_ns": sent, "first_frame_ns": first, "carried_bytes": np.where(first >= 0, 9, 0),
          "packet_bytes": sizes, "segment": -1}
     )  # fmt: skip
-    found = queue_fates(table, lambda _: [(50, 60)], lambda _: WHOLE).fate.tolist()
+    found = queue_fates(table, lambda _: [(50, 60)], lambda _: WHOLE, lambda _: NEVER_PADDED).fate.tolist()
     assert found[5:7] == [LIKELY_FLUSHED, LIKELY_FLUSHED]
+
+
+def test_a_reset_that_a_packet_sent_before_outlasted_flushed_none_behind_it() -> None:
+    """It had waited in front, where the reset takes the octets that the link was given first."""
+    assert fates([(0, 10), (1, 70), (2, -1), (3, 80)], [(40, 50)])[2] == DROPPED
+    assert fates([(0, 10), (1, 30), (2, -1), (3, 80)], [(40, 50)])[2] == LIKELY_FLUSHED
+
+
+@pytest.mark.parametrize(("padded", "fate"), [(31, DROPPED), (29, FLUSHED), (60, FLUSHED)])
+def test_a_frame_padded_at_a_packet_s_turn_shows_that_it_was_not_waiting(padded: int, fate: int) -> None:
+    """The packet before took 10 to the air: from 30 on this one would have filled the frame, until the reset at 40."""
+    assert fates([(0, 10), (20, -1), (55, 80)], [(40, 50)], padded=[5, padded])[1] == fate
 
 
 @given(
     limit=st.integers(1, 6),
     gaps=st.lists(st.integers(1, 30), min_size=20, max_size=80),
     reset_at=st.integers(100, 900),
+    given=st.integers(1, 6),
 )
-def test_the_fates_of_a_drop_tail_queue_are_never_told_wrongly(limit: int, gaps: list[int], reset_at: int) -> None:
-    """A queue of any limit, served every 20, flushed by a reset: what is told is what happened, or UNKNOWN."""
-    resets = [(reset_at, reset_at + 50)]
-    waiting: list[int] = []  # when each leaves
-    packets, truth, now = [], [], 0
-    free = 0
-    for gap in gaps:
-        now += gap
-        waiting = [leave for leave in waiting if leave > now]
-        if len(waiting) >= limit:
-            packets.append((now, -1))
-            truth.append(DROPPED)
-            continue
-        leave = max(now, free) + 20
-        if reset_at <= leave and now <= resets[0][1]:
-            leave, fate = resets[0][1], FLUSHED
-            packets.append((now, -1))
-        else:
-            fate, free = ON_AIR, leave
-            packets.append((now, leave))
-        waiting.append(leave)
-        truth.append(fate)
-    found = fates(packets, resets)
-    for told, happened in zip(found, truth, strict=True):
-        assert told in (happened, LIKELY_FLUSHED, UNKNOWN)
+def test_the_fates_of_a_drop_tail_queue_are_never_told_wrongly(
+    limit: int, gaps: list[int], reset_at: int, given: int
+) -> None:
+    """A queue of any limit, served every 20, whose first few a reset flushes: what is told for sure is what happened.
+
+    The link pads a frame whenever nothing waits.
+    """
+    arrivals = np.cumsum(gaps).tolist()
+    first, truth = [-1] * len(arrivals), [DROPPED] * len(arrivals)
+    waiting: list[int] = []
+    padded, free, coming = [], 0, 0
+    for now in range(arrivals[-1] + 20 * limit + 200):
+        if now == reset_at:
+            for flushed in waiting[:given]:
+                truth[flushed] = FLUSHED
+            waiting, free = waiting[given:], now + 50
+        if now >= free and now >= 10:
+            free = now + 20
+            if waiting:
+                served = waiting.pop(0)
+                first[served], truth[served] = now, ON_AIR
+            else:
+                padded.append(now)
+        if coming < len(arrivals) and arrivals[coming] == now:
+            if len(waiting) < limit:
+                waiting.append(coming)
+            coming += 1
+    packets = list(zip(arrivals, first, strict=True))
+    found = fates(packets, [(reset_at, reset_at + 50)], padded=padded)
+    wrong = [
+        (at, packets[at], told, happened)
+        for at, (told, happened) in enumerate(zip(found, truth, strict=True))
+        if told not in (happened, LIKELY_FLUSHED, UNKNOWN)
+    ]
+    assert not wrong
