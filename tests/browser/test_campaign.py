@@ -101,8 +101,7 @@ def test_a_point_of_link_data_tells_its_transfer(opened: Opened, campaign: Calla
     assert page.locator("#mt-tooltip").is_visible()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("count", [13, 60])
+@pytest.mark.parametrize(("count", "theme"), [(13, "light"), (60, "dark")])
 def test_axe_finds_nothing_on_a_campaign(
     browser: Any, campaign: Callable[[int], Path], count: int, theme: str
 ) -> None:  # fmt: skip
