@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 from axe_rules import violations
-from browsing import Opened
+from browsing import Opened, page_of
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(params=["light", "dark"])
-def opened_page(browser: Any, request: pytest.FixtureRequest, page_file: Path) -> Iterator[Any]:
+def opened_page(window: Any, request: pytest.FixtureRequest, page_file: Path) -> Iterator[Any]:
     """A page in one theme."""
-    page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme=request.param)
+    page = page_of(window, theme=request.param)
     opened = Opened(page)
     yield opened.open(page_file)
     page.close()
@@ -33,9 +33,9 @@ def test_axe_finds_nothing(opened_page: Any) -> None:
 
 
 @pytest.fixture(params=["light", "dark"])
-def read(browser: Any, report: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+def read(window: Any, report: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
     """A report in one theme."""
-    page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme=request.param)
+    page = page_of(window, theme=request.param)
     Opened(page).open(report)
     yield page
     page.close()

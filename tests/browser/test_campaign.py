@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from axe_rules import violations
-from browsing import Opened
+from browsing import Opened, page_of
 from first_screens import small_texts
 
 from multitracer.report import compare_page, kept_experiments
@@ -103,10 +103,10 @@ def test_a_point_of_link_data_tells_its_transfer(opened: Opened, campaign: Calla
 
 @pytest.mark.parametrize(("count", "theme"), [(13, "light"), (60, "dark")])
 def test_axe_finds_nothing_on_a_campaign(
-    browser: Any, campaign: Callable[[int], Path], count: int, theme: str
+    window: Any, campaign: Callable[[int], Path], count: int, theme: str
 ) -> None:  # fmt: skip
     """With its groups and all of its figures, nor with a group hidden."""
-    page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme=theme)
+    page = page_of(window, theme=theme)
     opened = Opened(page)
     opened.open(campaign(count))
     parts = page.eval_on_selector_all("[data-mt-part]", "all => all.map(one => one.dataset.mtPart)")
@@ -119,9 +119,9 @@ def test_axe_finds_nothing_on_a_campaign(
 
 
 @pytest.mark.parametrize("width", [390, 640])
-def test_a_campaign_fits_a_narrow_window(browser: Any, campaign: Callable[[int], Path], width: int) -> None:
+def test_a_campaign_fits_a_narrow_window(window: Any, campaign: Callable[[int], Path], width: int) -> None:
     """Also one that is zoomed to 200 %: nothing scrolls sideways, and no text is below 12 pixels."""
-    page = browser.new_page(viewport={"width": width, "height": 400})
+    page = page_of(window, width, 400)
     Opened(page).open(campaign(60))
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert small_texts(page) == []

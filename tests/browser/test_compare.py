@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from axe_rules import violations
-from browsing import Opened
+from browsing import Opened, page_of
 from first_screens import shows_the_story, small_texts
 from reading_pages import Reader, sees
 from repository import EXAMPLES
@@ -53,9 +53,9 @@ def events(name: str, kind: str) -> list[Event]:
 
 
 @pytest.fixture
-def small(browser: Any, compared: Path) -> Iterator[Opened]:
+def small(window: Any, compared: Path) -> Iterator[Opened]:
     """The comparison in a window of the smallest common size."""
-    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page = page_of(window)
     opened = Opened(page)
     opened.open(compared)
     yield opened
@@ -225,9 +225,9 @@ def settling_ms() -> int:
     return int(said[1])
 
 
-def test_all_of_the_time_is_shown_first_however_long_the_page_loads(browser: Any, compared: Path) -> None:
+def test_all_of_the_time_is_shown_first_however_long_the_page_loads(window: Any, compared: Path) -> None:
     """The view, which is kept once it has not moved for a while, is not kept before the page has shown one."""
-    opened, settling = Opened(browser.new_page(viewport={"width": 1280, "height": 800})), settling_ms()
+    opened, settling = Opened(page_of(window)), settling_ms()
     opened.page.add_init_script(
         f"const set = window.setTimeout; window.setTimeout = (done, ms) => set(done, ms === {settling} ? 0 : ms);"
     )
@@ -238,10 +238,10 @@ def test_all_of_the_time_is_shown_first_however_long_the_page_loads(browser: Any
     opened.page.close()
 
 
-def test_axe_finds_nothing_while_it_is_read(browser: Any, compared: Path) -> None:
+def test_axe_finds_nothing_while_it_is_read(window: Any, compared: Path) -> None:
     """With a finding, the same in the other, and a part of a bar chosen, in both themes."""
     for theme in ("light", "dark"):
-        page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme=theme)
+        page = page_of(window, theme=theme)
         Opened(page).open(compared)
         for key in "nnx":
             page.keyboard.press(key)
@@ -252,9 +252,9 @@ def test_axe_finds_nothing_while_it_is_read(browser: Any, compared: Path) -> Non
 
 
 @pytest.mark.parametrize("width", [360, 800, 1279])
-def test_a_narrow_window_has_one_column(browser: Any, compared: Path, width: int) -> None:
+def test_a_narrow_window_has_one_column(window: Any, compared: Path, width: int) -> None:
     """Nothing scrolls sideways, no text is below 12 pixels, and every panel is unfolded."""
-    page = browser.new_page(viewport={"width": width, "height": 700})
+    page = page_of(window, width, 700)
     Opened(page).open(compared)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert small_texts(page) == []
@@ -278,11 +278,11 @@ def test_a_dark_comparison_is_printed_light_with_its_panels(small: Opened) -> No
 
 
 def test_of_three_hundred_transfers_the_first_are_drawn_and_all_are_listed(
-    browser: Any, compared: Path, tmp_path: Path
+    window: Any, compared: Path, tmp_path: Path
 ) -> None:
     """The first screen holds, the lanes are scrolled, and the table has a row for each."""
     compare_page.write(many(compared, 300), tmp_path / "compare.html", "1")
-    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page = page_of(window)
     opened = Opened(page)
     opened.open(tmp_path / "compare.html")
     assert page.locator("#mt-transfers tbody tr").count() == 300

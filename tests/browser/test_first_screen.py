@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Opened
+from browsing import Opened, page_of
 from first_screens import shows_the_story, small_texts
 from reading_pages import sees
 from shared_data import LINUX
@@ -18,9 +18,9 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def screen(browser: Any) -> Iterator[Opened]:
+def screen(window: Any) -> Iterator[Opened]:
     """A window of the smallest common size."""
-    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page = page_of(window)
     yield Opened(page)
     page.close()
 
@@ -58,9 +58,9 @@ def test_forty_findings_and_a_long_story_fit_the_first_screen(screen: Opened, cr
 
 
 @pytest.mark.parametrize("width", [360, 800, 1279])
-def test_a_narrow_window_has_one_column(browser: Any, report: Path, width: int) -> None:
+def test_a_narrow_window_has_one_column(window: Any, report: Path, width: int) -> None:
     """Nothing is cut and nothing scrolls sideways; every panel is unfolded, no text is below 12 pixels."""
-    page = browser.new_page(viewport={"width": width, "height": 700})
+    page = page_of(window, width, 700)
     Opened(page).open(report)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator(".canvas:not([hidden])").count() == page.locator("[data-mt-panel]").count()

@@ -18,6 +18,14 @@ def figure(panel: str) -> str:
     return f"MT.engine.figures.find(f => f.tags[0] === '{panel}')"
 
 
+def page_of(window: Any, width: int = 1280, height: int = 800, theme: str = "light") -> Any:
+    """A new page of a window, of another size than the window's."""
+    page = window.new_page()
+    page.set_viewport_size({"width": width, "height": height})
+    page.emulate_media(color_scheme=theme)
+    return page
+
+
 class Opened:
     """A report loaded in a page, with its console errors and its requests."""
 
