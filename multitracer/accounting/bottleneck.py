@@ -13,6 +13,7 @@ from multitracer.accounting.sending_events import (
     CLEAN,
     EXACT,
     HEARD,
+    LEAST_BUSY,
     NEEDED,
     NEW,
     ROUND_TRIP,
@@ -130,6 +131,37 @@ def find_busy(
     for at in range(events.counts[which]):
         events.spans[which, at, 0] += way
         events.spans[which, at, 1] += way
+
+
+@kernel
+def is_logged(capture: Capture, events: Events, state: Any) -> bool:
+    """Whether a link's log tells of any packet until when the bottleneck had it."""
+    latest = np.int64(-1)
+    for at in range(state[SENT] if len(capture.left_ns) else 0):
+        latest = max(latest, capture.left_ns[events.row[at]])
+    return bool(latest >= 0)
+
+
+@kernel
+def find_least_busy(events: Events, state: Any, least_ns: int, byte_ns: float, loses_singles: bool) -> None:
+    """Fill the spans in which the bottleneck was busy at least, if an octet takes it `byte_ns` or longer.
+
+    A packet leaves it then after its own time behind the packet before it, or later, but `least_ns` before its
+    delivery. What is lost is looked at as in `find_busy`.
+    """
+    delivery, left, begin, end = 0, np.int64(0), np.int64(0), np.int64(0)
+    for at in range(state[SENT]):
+        while delivery < state[HEARD] and events.delivered_upto[delivery] < at:
+            delivery += 1
+        if delivery == state[HEARD]:
+            break
+        sent = events.sent_ns[at]
+        leaves = max(sent, left) + np.int64(events.wire_bytes[at] * byte_ns)
+        in_doubt = loses_singles and events.lost[at] == LOST and events.delivered_upto[delivery] != at
+        if not in_doubt or followed(events, delivery, leaves):
+            left = max(sent, min(leaves, events.delivered_ns[delivery] - least_ns))
+            begin, end = busy_until(events, LEAST_BUSY, begin, end, sent, left)
+    add_span(events, LEAST_BUSY, begin, end)
 
 
 @kernel

@@ -14,13 +14,15 @@ from multitracer.accounting.path_rate import (
     AGREE,
     BINS,
     BINS_PER_OCTAVE,
+    DIFFER,
+    LEAST_QUEUED,
     LEAST_SAMPLES,
     LEAST_SHARE,
     bin_of,
     queued_octets,
 )
 from multitracer.accounting.sending_events import HEARD, Events
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import inlined, kernel
 
 AT_ONCE = 4
 """A delivery is of the same burst as the one before if it comes so many times faster than deliveries do on average.
@@ -28,22 +30,26 @@ AT_ONCE = 4
 The packets of a burst leave the link together. They follow each other at the rate of what is behind the link, as those
 of a Wi-Fi aggregate do on an Ethernet; that rate must not be taken for the link's.
 """
+LEAST_SPREAD = 7
+"""Of so many bursts that the path spread one comes as soon as the bottleneck lets it, or sooner.
+
+What delays a delivery lets the next one come the sooner after it: each of them is slowed down as often as not, and all
+of seven hardly ever (less than 1 %).
+"""
 SECOND_SHARE = 1 / 2
 """A rate that so large a share of the most frequent one's number shows makes that one doubtful."""
 
 
 @kernel
-def rate_of_bursts(events: Events, state: Any, least_ns: int, samples: Any, count: int, histogram: Any) -> float:
+def rate_of_bursts(
+    events: Events, state: Any, least_ns: int, samples: Any, count: int, flags: int, histogram: Any
+) -> float:  # fmt: skip
     """The rate in bit/s at which most bursts behind a queue come; 0 if none stands out.
 
-    `samples` are the `count` ones of `sample_rates`; they are overwritten.
+    Only deliveries that have all `flags` count. `samples` are the `count` ones of `sample_rates`, of which
+    `sample_bursts` overwrites what it needs.
     """
-    octets, lasted = np.int64(0), np.int64(0)
-    for at in range(count):
-        octets, lasted = octets + samples[at, 1], lasted + samples[at, 2]
-    if octets == 0:
-        return 0.0
-    bursts = sample_bursts(events, state, least_ns, lasted / (AT_ONCE * octets), samples)
+    bursts = sample_bursts(events, state, least_ns, samples, count, flags)
     if bursts < LEAST_SAMPLES:  # as in most of many short connections, each of which would go through all bins
         return 0.0
     histogram[:] = 0
@@ -62,20 +68,78 @@ def rate_of_bursts(events: Events, state: Any, least_ns: int, samples: Any, coun
 
 
 @kernel
-def sample_bursts(events: Events, state: Any, least_ns: int, at_once_byte_ns: float, bursts: Any) -> int:
-    """Fill `bursts` with (time, octets, ns since the delivery before) of bursts behind a queue; returns their number.
+def fastest_rate(bursts: Any, count: int, histogram: Any) -> float:
+    """The rate in bit/s of the fastest of `count` bursts, as soon as LEAST_QUEUED agree; 0 unknown.
 
-    A burst is a delivery with those that come at once after it: in less than `at_once_byte_ns` for each octet.
+    `bursts` are as those of `sample_bursts`, with 0 ns where one does not count. The path must have spread LEAST_SPREAD
+    of all, and of the fastest as many as are to agree.
     """
+    histogram[:] = 0
+    counted = 0
+    for at in range(count):
+        if bursts[at, 2] > 0:
+            counted += bursts[at, 3]
+            histogram[bin_of(8e9 * bursts[at, 1] / bursts[at, 2])] += 1
+    if counted < LEAST_SPREAD:
+        return 0.0
+    top = BINS - 1
+    while top > 0 and (histogram[top] == 0 or histogram[top] + histogram[top - 1] < LEAST_QUEUED):
+        top -= 1
+    rate = fastest_up_to(bursts, count, top) if top > 0 else 0.0
+    return rate if is_spread(bursts, count, rate) else 0.0
+
+
+@inlined
+def is_spread(bursts: Any, count: int, rate_bps: float) -> bool:
+    """Whether the path spread LEAST_QUEUED bursts to a rate: they were sent in half the time, or less.
+
+    Of what is sent at a rate, and only takes longer than before, each also seems to wait for the one before.
+    """
+    spread = 0
+    for at in range(count):
+        near = bursts[at, 2] > 0 and abs(8e9 * bursts[at, 1] - rate_bps * bursts[at, 2]) <= (
+            DIFFER * rate_bps * bursts[at, 2]
+        )
+        spread += bursts[at, 3] if near else 0
+    return bool(spread >= LEAST_QUEUED)
+
+
+@inlined
+def fastest_up_to(bursts: Any, count: int, top: int) -> float:
+    """The rate in bit/s of the fastest burst that is not above bin `top` of the histogram."""
+    fastest = 0.0
+    for at in range(count):
+        rate = 8e9 * bursts[at, 1] / bursts[at, 2] if bursts[at, 2] > 0 else 0.0
+        if bin_of(rate) <= top:
+            fastest = max(fastest, rate)
+    return fastest
+
+
+@kernel
+def sample_bursts(events: Events, state: Any, least_ns: int, bursts: Any, samples: int, flags: int) -> int:
+    """Fill `bursts` with (time, octets, ns since the delivery before, if spread) of those behind a queue; how many.
+
+    A burst is a delivery with those that come at once after it: AT_ONCE times faster than the `samples` that are in
+    `bursts` before. Only deliveries that have all `flags` count, if those before them have.
+    """
+    octets, lasted = np.int64(0), np.int64(0)
+    for at in range(samples):
+        octets, lasted = octets + bursts[at, 1], lasted + bursts[at, 2]
+    if octets == 0:
+        return 0
+    at_once_byte_ns = lasted / (AT_ONCE * octets)
     count, is_open = 0, False
     for at in range(1, state[HEARD]):
         before, now = events.delivered_ns[at - 1], events.delivered_ns[at]
-        size = queued_octets(events, at, least_ns)
+        both = events.delivered_flag[at - 1] & events.delivered_flag[at] & flags == flags
+        size = queued_octets(events, at, least_ns) if both else np.int64(-1)
         if size > 0 and now - before <= size * at_once_byte_ns:
             if is_open:
                 bursts[count - 1, 1] += size
         elif size > 0:
+            sent_in = events.sent_ns[events.delivered_upto[at]] - events.sent_ns[events.delivered_upto[at - 1]]
             bursts[count, 0], bursts[count, 1], bursts[count, 2] = now, size, now - before
+            bursts[count, 3] = 1 if 2 * sent_in <= now - before else 0
             count, is_open = count + 1, True
         else:
             is_open = False

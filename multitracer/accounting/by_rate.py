@@ -23,8 +23,9 @@ from multitracer.accounting.carried import (
     find_fates,
 )
 from multitracer.accounting.intervals import Ints, Timeline
-from multitracer.accounting.limits import Directions, Room, blocks_of, capture_of, directions_of, room_for
+from multitracer.accounting.limits import Directions, blocks_of, capture_of, directions_of
 from multitracer.accounting.path_rate import Rates
+from multitracer.accounting.room import Room, room_for
 from multitracer.accounting.sending_events import (
     CAUSES,
     CODES,

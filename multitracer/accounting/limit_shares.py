@@ -21,7 +21,7 @@ from multitracer.accounting.sending_events import (
 )
 from multitracer.compute.kernels import inlined, kernel
 
-CAUSE_OF = (UNKNOWN, STALL, RATE, UNKNOWN, TIMEOUT, UNKNOWN, FAST)
+CAUSE_OF = (UNKNOWN, STALL, RATE, RATE, UNKNOWN, TIMEOUT, UNKNOWN, FAST)
 """The cause of each list of spans, in order of precedence."""
 # Columns of `Ledger.current`: the stretch in progress, of which end, how long it must be to be kept; how many are.
 CAUSE, START, STOP, END, LEAST_NS, KEPT, CURRENT = range(7)

@@ -14,20 +14,30 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from multitracer.accounting.arrivals import note_arrivals
-from multitracer.accounting.bottleneck import DELAYED_ACK_NS, deepest_queue, find_busy, find_stalls, mark_lost
-from multitracer.accounting.burst_rate import rate_of_bursts
-from multitracer.accounting.delayed_acknowledgements import prompt_rate, rate_of_delayed, shown_by_delayed
+from multitracer.accounting.bottleneck import (
+    DELAYED_ACK_NS,
+    deepest_queue,
+    find_busy,
+    find_least_busy,
+    find_stalls,
+    is_logged,
+    mark_lost,
+)
+from multitracer.accounting.burst_rate import fastest_rate, fastest_up_to, is_spread, rate_of_bursts, sample_bursts
+from multitracer.accounting.delayed_acknowledgements import (
+    delays_acknowledgements,
+    prompt_rate,
+    rate_of_delayed,
+    shown_by_delayed,
+)
 from multitracer.accounting.deliveries import Deliveries, LinkLog, delivered_before, deliveries
-from multitracer.accounting.limit_shares import CURRENT, KEPT, Ledger, add_up
+from multitracer.accounting.limit_shares import KEPT, add_up
 from multitracer.accounting.path_rate import (
     AGREE,
     BINS,
-    BLOCK,
     LASTED,
     LEAST_SHARE,
-    MOST_PIECES,
     OCTETS,
-    PIECE_FIELDS,
     START,
     Rates,
     agreeing,
@@ -41,23 +51,22 @@ from multitracer.accounting.path_rate import (
     sample_rates,
 )
 from multitracer.accounting.receiver_view import window_was_open
+from multitracer.accounting.room import Room, room_for
 from multitracer.accounting.sending_events import (
-    BATCH,
     BUSY,
-    FIELDS,
+    CLEAN,
+    EXACT,
     FIRST_NS,
     LAST_ACKED_NS,
-    LISTS,
     NO,
     UNKNOWN,
     UNSURE_BUSY,
     YES,
     Capture,
-    Events,
     follow,
     start_state,
 )
-from multitracer.accounting.shared_rate import SAMPLE_FIELDS, note_samples, shared_rates
+from multitracer.accounting.shared_rate import Shown, note_bursts, note_samples, shared_rates
 from multitracer.compute.kernels import kernel
 from multitracer.compute.threads import concurrently, halves
 from multitracer.model.limits import LIMITS, RATE_FROM, Floats, Ints, Limits, RateChanges, Stretches
@@ -108,6 +117,8 @@ class Known(NamedTuple):
     """By the user."""
     shared_bps: Any
     """By all connections of the path, or by more of the trace; an element for each direction."""
+    fastest_bps: Any
+    """A rate than which the path is hardly faster, by all its connections; an element for each direction."""
 
 
 class Results(NamedTuple):
@@ -121,26 +132,6 @@ class Results(NamedTuple):
     by_arrivals: Any
     unsure: Any
     """Whether its own deliveries do not show the rate of its path."""
-
-
-class Room(NamedTuple):
-    """Arrays that are used anew for each direction."""
-
-    events: Events
-    state: Any
-    samples: Any
-    histogram: Any
-    pieces: Any
-    rates: Rates
-    changes: Any
-    """Of each end whose path had several rates: end, when each began, the octets that show it, and in how many ns."""
-    changed: Any
-    """The number of rows of `changes`, one element."""
-    ledger: Ledger
-    pool: Any
-    """The samples of the rates of all ends, as `shared_rates` reads them."""
-    pooled: Any
-    """The number of rows of `pool`, one element."""
 
 
 def find_limits(
@@ -161,11 +152,12 @@ def find_limits(
     capture, blocks = capture_of(segments, paths, resent, came), blocks_of(sacks)
 
     look_at = partial(_look_at, groups, capture, blocks, told.rate_bps or 0.0, found)
-    kept, changes, samples = look_at(directions, np.zeros(len(directions.end)))
+    nothing = np.zeros(len(directions.end))
+    kept, changes, samples, bursts = look_at(directions, Shown(nothing, nothing))
     if not told.rate_bps:
         unsure = np.flatnonzero(found.unsure[directions.end])
-        rates = _rates_by_others(directions.end[unsure], told, changes[:, 0], samples)
-        kept = _look_again(look_at, Directions(*(column[unsure] for column in directions)), rates, kept)
+        shown = _shown_by_others(directions.end[unsure], told, changes[:, 0], samples, bursts)
+        kept = _look_again(look_at, Directions(*(column[unsure] for column in directions)), shown, kept)
     stretches = Stretches(*np.ascontiguousarray(kept[np.argsort(kept[:, 0], kind="stable")].T))
     return Limits(
         found.shares, found.rates, found.rate_from, found.times[:, 0], found.times[:, 1], stretches, found.by_arrivals,
@@ -175,45 +167,47 @@ def find_limits(
 
 def _look_at(
     groups: Groups, capture: Capture, blocks: Any, told_bps: float, found: Results,
-    directions: Directions, shared_bps: Any,
+    directions: Directions, shown: Shown,
 ) -> list[Any]:  # fmt: skip
-    """Fill the elements of `found` of the directions; the stretches, changes and samples of rates of all of them."""
+    """Fill the elements of `found` of the directions; the stretches, changes, samples of rates and bursts of all."""
 
     def look_at_part(part: slice) -> Any:
         mine = Directions(*(column[part] for column in directions))
         room = room_for(mine.stop - mine.begin)
-        known = Known(told_bps, shared_bps[part])
+        known = Known(told_bps, shown.rate_bps[part], shown.fastest_bps[part])
         limit_directions(mine, groups.order, groups.words, capture, blocks, known, room, found)
         return (
             room.ledger.kept[: room.ledger.current[KEPT]].copy(), room.changes[: room.changed[0]].copy(),
-            room.pool[: room.pooled[0]].copy(),
+            room.pool[: room.pooled[0]].copy(), room.bursts[: room.burst[0]].copy(),
         )  # fmt: skip
 
     lists = concurrently(look_at_part, halves(directions.stop - directions.begin))
     return [np.concatenate(parts) for parts in zip(*lists, strict=True)]
 
 
-def _rates_by_others(unsure: Ints, told: Told, several: Ints, samples: Ints) -> Floats:
-    """The rate (bit/s) of the path of each end in `unsure` that more than its own deliveries show; 0 where they do not.
+def _shown_by_others(unsure: Ints, told: Told, several: Ints, samples: Ints, bursts: Ints) -> Shown:
+    """What more than its own deliveries shows of the rate of the path of each end in `unsure`.
 
-    `several` are the ends whose path had several rates, `samples` what all ends show of theirs.
+    `several` are the ends whose path had several rates, `samples` what all ends show of theirs, `bursts` what `unsure`.
     """
     of_whole = np.zeros(len(unsure)) if told.path_bps is None else told.path_bps[unsure]
     if told.path_of is None or of_whole.all():
-        return of_whole
+        return Shown(of_whole, np.zeros(len(unsure)))
+    shown = shared_rates(samples, bursts, unsure, several, told.path_of)
     # A part may show a rate where the whole shows several.
-    return np.where(of_whole > 0, of_whole, shared_rates(samples, unsure, several, told.path_of))
+    return Shown(np.where(of_whole > 0, of_whole, shown.rate_bps), shown.fastest_bps)
 
 
-def _look_again(look_at: Callable[..., list[Any]], unsure: Directions, rates: Floats, kept: Any) -> Any:
-    """Look anew at the directions of which more than their own deliveries show the path's rate (0: not).
+def _look_again(look_at: Callable[..., list[Any]], unsure: Directions, shown: Shown, kept: Any) -> Any:
+    """Look anew at the directions of which more than their own deliveries show something of the path's rate.
 
     Returns the stretches of all directions; `kept` are those before.
     """
-    if not rates.any():
+    which = np.maximum(shown.rate_bps, shown.fastest_bps) > 0
+    if not which.any():
         return kept
-    again = Directions(*(column[rates > 0] for column in unsure))
-    anew = look_at(again, rates[rates > 0])[0]
+    again = Directions(*(column[which] for column in unsure))
+    anew = look_at(again, Shown(shown.rate_bps[which], shown.fastest_bps[which]))[0]
     return np.concatenate([kept[~np.isin(kept[:, 0], again.end)], anew])
 
 
@@ -293,33 +287,6 @@ def directions_of(
     return Directions(end, begin, stop, near & told, ~near, trips, least)
 
 
-def room_for(lengths: Any) -> Room:
-    """Arrays for the longest of directions of so many rows each; pages that are never written take no memory."""
-    rows = int(lengths.max(initial=0))
-    events = Events(
-        row=np.empty(rows, dtype=np.int32), sent_ns=np.empty(rows, dtype=np.int64),
-        stop=np.empty(rows, dtype=np.int64), wire_bytes=np.empty(rows, dtype=np.int32),
-        resend=np.empty(rows, dtype=np.int8), kind=np.empty(rows, dtype=np.int8), firsts=np.empty(rows, dtype=np.int32),
-        lost=np.empty(rows, dtype=np.int8),
-        delivered_ns=np.empty(rows, dtype=np.int64), delivered_upto=np.empty(rows, dtype=np.int32),
-        delivered_flag=np.empty(rows, dtype=np.int8), trip_ns=np.empty((rows, 2), dtype=np.int64),
-        needed=np.empty((rows, 3), dtype=np.int64), waits=np.empty((rows, 4), dtype=np.int64),
-        causes=np.empty(rows + 1, dtype=np.int64), spans=np.empty((LISTS, rows + 1, 2), dtype=np.int64),
-        counts=np.zeros(LISTS, dtype=np.int64), fetched=np.empty((BATCH, 3), dtype=np.int64),
-    )  # fmt: skip
-    counts = (FIELDS, BINS, LISTS, len(LIMITS), CURRENT)
-    fields, bins, pointers, spent, current = (np.zeros(count, dtype=np.int64) for count in counts)
-    kept = np.empty((2 * int(lengths.sum()), 4), dtype=np.int64)
-    pieces = np.zeros((MOST_PIECES, PIECE_FIELDS), dtype=np.int64)
-    changes = np.empty((int(lengths.sum()) // BLOCK, 4), dtype=np.int64)
-    return Room(
-        events, fields, np.empty((rows, 4), dtype=np.int64), bins, pieces,
-        Rates(np.zeros(MOST_PIECES, dtype=np.int64), np.zeros(MOST_PIECES)), changes, np.zeros(1, dtype=np.int64),
-        Ledger(pointers, spent, current, kept), np.empty((int(lengths.sum()), SAMPLE_FIELDS), dtype=np.int64),
-        np.zeros(1, dtype=np.int64),
-    )  # fmt: skip
-
-
 @kernel
 def limit_directions(
     directions: Directions, order: Any, words: Any, capture: Capture, blocks: Any, known: Known, room: Room,
@@ -356,7 +323,10 @@ def limit_directions(
                 trip = directions.trip_ns[number]
                 longer = trip if pieces > 0 else trip + DELAYED_ACK_NS
                 shortest = least_without_data(rows, packed, end & 1, capture) if arrivals else trip
-            find_queue(capture, room, rates, longer, shortest, not arrivals)
+            loses_singles = mark_lost(capture, events, state)
+            find_queue(capture, room, rates, longer, shortest, loses_singles, not arrivals)
+            if not sure and not is_logged(capture, events, state):
+                find_queue_at_least(end, room, known.fastest_bps[number], loses_singles, arrivals)
         else:
             events.counts[:] = 0
         add_up(end, directions.least_ns[number], events, state, room.ledger)
@@ -396,7 +366,7 @@ def find_rate(
     if not arrivals:
         prompt = prompt_rate(events, state, least, samples, room.histogram)
         return (prompt, 0, 1, True) if prompt > 0 else (rate, 0, 1, False)
-    often = rate_of_bursts(events, state, least, samples, count, room.histogram)
+    often = rate_of_bursts(events, state, least, samples, count, 0, room.histogram)
     return (often, FOUND, 1, True) if often > 0 else (rate, 0, 1, False)
 
 
@@ -426,8 +396,34 @@ def several_rates(end: int, count: int, room: Room) -> Rates:
 
 
 @kernel
+def find_queue_at_least(end: int, room: Room, shared_bps: float, loses_singles: bool, arrivals: bool) -> None:
+    """Find when the bottleneck was busy even at the fastest rate that it may have, where it keeps to none.
+
+    It is `shared_bps` where too few bursts of the end itself show one, but what it has allows it. Of a receiver that
+    delays acknowledgements those count that it did not.
+    """
+    events, state, samples = room.events, room.state, room.samples
+    least = least_delay(events, state, one_rate(room.rates, 0.0))
+    flags = EXACT if not arrivals and delays_acknowledgements(events, state) else CLEAN
+    count = sample_rates(events, state, least, samples, flags)
+    shared_bps = shared_bps if shared_bps > 0 and fits(shared_bps, room, count) else 0.0
+    rate = rate_of_bursts(events, state, least, samples, count, flags, room.histogram)
+    count = sample_rates(events, state, least, samples, flags)
+    count = sample_bursts(events, state, least, samples, count, flags)
+    note_bursts(end, samples, count, room.bursts, room.burst)
+    if rate == 0 or not is_spread(samples, count, rate):
+        rate = fastest_rate(samples, count, room.histogram)
+    if rate == 0 and shared_bps > 0:
+        rate = max(shared_bps, fastest_up_to(samples, count, BINS))
+    if rate > 0:
+        least = least_delay(events, state, one_rate(room.rates, rate))
+        find_least_busy(events, state, least, 8e9 / rate, loses_singles)
+
+
+@kernel
 def find_queue(
-    capture: Capture, room: Room, rates: Rates, longer_ns: int, shortest_ns: int, by_acknowledgement: bool
+    capture: Capture, room: Room, rates: Rates, longer_ns: int, shortest_ns: int, loses_singles: bool,
+    by_acknowledgement: bool,
 ) -> None:  # fmt: skip
     """Find when the bottleneck was busy, for certain if it had a packet for longer than `longer_ns`.
 
@@ -438,7 +434,6 @@ def find_queue(
     """
     events, state = room.events, room.state
     least = least_delay(events, state, rates)
-    loses_singles = mark_lost(capture, events, state)
     find_busy(capture, events, state, least, rates, BUSY, longer_ns, loses_singles, False, by_acknowledgement, 0)
     if longer_ns > 0 and shortest_ns > 0:
         least = min(least, shortest_ns)

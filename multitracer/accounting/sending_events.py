@@ -41,7 +41,7 @@ MOST_HOLES = 256
 """Resends of holes that are looked over, at each acknowledgement, for later data that was delivered."""
 
 # Lists of spans (start, end), in order of precedence; each is sorted and does not overlap itself.
-UNSURE_STALLS, STALLS, BUSY, UNSURE_BUSY, TIMEOUTS, UNSURE, FASTS, LISTS = range(8)
+UNSURE_STALLS, STALLS, BUSY, LEAST_BUSY, UNSURE_BUSY, TIMEOUTS, UNSURE, FASTS, LISTS = range(9)
 LIST_OF = (-1, -1, -1, TIMEOUTS, FASTS, -1, -1, UNSURE)
 """The list of a recovery, by its cause."""
 # Codes of the retransmissions table, and of `Capture.resend`: spurious + len(SPURIOUS) * trigger.

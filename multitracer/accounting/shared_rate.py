@@ -6,10 +6,11 @@ A page's connections are short: each alone has too few deliveries behind a queue
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from multitracer.accounting.burst_rate import LEAST_SPREAD, fastest_rate
 from multitracer.accounting.path_rate import BINS, agreeing, agreement, middle_rate
 from multitracer.compute.kernels import kernel
 from multitracer.model.limits import Floats, Ints
@@ -19,22 +20,42 @@ LEAST_ALIKE, LEAST_ENDS = 10, 2
 # Columns of a sample: the end that sent, octets, in how many ns, in how many deliveries, and when the last one came.
 # `middle_rate` and `agreement` read those in the midst.
 END, OCTETS, LASTED, DELIVERIES, CAME, SAMPLE_FIELDS = range(6)
+SPREAD = DELIVERIES
+"""Of a burst, instead: 1 if the path spread it."""
 
 
-def shared_rates(samples: Ints, unsure: Ints, several: Ints, path_of: Callable[[Ints], Ints]) -> Floats:
-    """The rate (bit/s) of the path of each end in `unsure`, by all connections of that path; 0 where they show none.
+class Shown(NamedTuple):
+    """What a path shows of its rate, in bit/s; 0 unknown."""
 
-    `samples` are those of all ends; `several` are ends whose path had several rates, of which none holds for others.
-    `path_of` gives ends that use the same path, in the same direction, the same number; it is asked once.
+    rate_bps: Floats
+    fastest_bps: Floats
+    """It is hardly faster: no more than a few bursts behind a queue were."""
+
+
+def shared_rates(samples: Ints, bursts: Ints, unsure: Ints, several: Ints, path_of: Callable[[Ints], Ints]) -> Shown:
+    """The rate of the path of each end in `unsure`, by all connections of that path; 0 where they show none.
+
+    `samples` are those of all ends, and `bursts` those of `unsure`; `several` are ends whose path had several rates, of
+    which none holds for others. `path_of` gives ends that use the same path, in the same direction, the same number; it
+    is asked once.
     """
-    if not len(unsure) or samples[:, DELIVERIES].sum() < LEAST_ALIKE:
-        return np.zeros(len(unsure))
-    numbers = path_of(np.concatenate([samples[:, END], unsure, several]))
-    path, wanted, varying = np.split(numbers, np.cumsum([len(samples), len(unsure)]))
+    if not len(unsure) or max(samples[:, DELIVERIES].sum() - LEAST_ALIKE, len(bursts) - LEAST_SPREAD) < 0:
+        return Shown(np.zeros(len(unsure)), np.zeros(len(unsure)))
+    numbers = path_of(np.concatenate([samples[:, END], bursts[:, END], unsure, several]))
+    edges = np.cumsum([len(samples), len(bursts), len(unsure)])
+    path, path_of_burst, wanted, varying = np.split(numbers, edges)
+    rates = _by_path(samples, path, wanted, varying, rate_each)
+    return Shown(rates, _by_path(bursts, path_of_burst, wanted, varying, fastest_each))
+
+
+def _by_path(samples: Ints, path: Ints, wanted: Ints, varying: Ints, fill: Callable[..., None]) -> Floats:
+    """What `fill` finds of the samples of each `wanted` path; 0 nothing, and of those that are `varying`."""
+    if not len(samples):
+        return np.zeros(len(wanted))
     order = np.lexsort((samples[:, CAME] - samples[:, LASTED], path))
     paths, first = np.unique(path[order], return_index=True)
     found = np.zeros(len(paths))
-    rate_each(np.ascontiguousarray(samples[order]), np.append(first, len(order)), np.zeros(BINS, dtype=np.int64), found)
+    fill(np.ascontiguousarray(samples[order]), np.append(first, len(order)), np.zeros(BINS, dtype=np.int64), found)
     found[np.isin(paths, varying)] = 0.0
     at = np.minimum(np.searchsorted(paths, wanted), len(paths) - 1)
     return np.where(paths[at] == wanted, found[at], 0.0)
@@ -52,6 +73,16 @@ def note_samples(end: int, samples: Any, count: int, pool: Any, pooled: Any) -> 
 
 
 @kernel
+def note_bursts(end: int, samples: Any, count: int, pool: Any, pooled: Any) -> None:
+    """Add the bursts of an end, as `sample_bursts` makes them, to those of all ends; `pooled` counts these."""
+    for at in range(count):
+        row = pooled[0] + at
+        pool[row, END], pool[row, OCTETS], pool[row, LASTED] = end, samples[at, 1], samples[at, 2]
+        pool[row, SPREAD], pool[row, CAME] = samples[at, 3], samples[at, 0]
+    pooled[0] += count
+
+
+@kernel
 def rate_each(samples: Any, edges: Any, histogram: Any, rates: Any) -> None:
     """Fill in the rate of each path, whose samples are samples[edges[path]:edges[path + 1]]; 0 where they disagree.
 
@@ -64,6 +95,15 @@ def rate_each(samples: Any, edges: Any, histogram: Any, rates: Any) -> None:
         agree, total = agreement(mine, len(mine), rate)
         if agreeing(mine, len(mine), rate) or (agree == total and agree >= LEAST_ALIKE and ends >= LEAST_ENDS):
             rates[path] = rate
+
+
+@kernel
+def fastest_each(bursts: Any, edges: Any, histogram: Any, rates: Any) -> None:
+    """Fill in the rate of the fastest bursts of each path as `rate_each` does from samples."""
+    for path in range(len(rates)):
+        mine = bursts[edges[path] : edges[path + 1]]
+        empty_overlapping(mine)
+        rates[path] = fastest_rate(mine, len(mine), histogram)
 
 
 @kernel

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from limiting import at_both_ends, found, milliseconds, queued
-from sending import ack, data
+from sending import Segment, ack, data
 from two_ends import MS, START
 
 from multitracer.compute import kernels
@@ -100,6 +100,52 @@ def test_packets_as_close_as_those_of_a_queue_keep_to_its_rate() -> None:
         script = (*sent, ack(10 * count + 200, 1 + 960 * count))
         limits = at_both_ends(*script, arrivals={n: 100.0 + 10 * n for n in range(count)})
         assert milliseconds(limits) == {cause: 10 * count, "application": 200}
+
+
+FLIGHTS = [(10, 10, 10)] * 6 + [(10, 14, 19), (12, 11, 22), (16, 13, 10), (10, 25, 13), (21, 10, 15)]
+"""How many ms after one another packets come that were sent at once; each of them takes 10 ms on the bottleneck."""
+LATER_MS = sum(sum(flight) - 30 for flight in FLIGHTS)
+
+
+def flights() -> tuple[list[Segment], dict[int, float]]:
+    """Four packets every 300 ms, the first of which comes after 110 ms and the others as FLIGHTS says.
+
+    Returns what the sender sent and heard, each acknowledgement 50 ms after the packet came, and the arrivals.
+    """
+    script, arrivals = [ack(-1, 1)], {}
+    for number, flight in enumerate(FLIGHTS):
+        tops = [1 + 960 * (4 * number + place) for place in range(4)]
+        came = [300.0 * number + 110 + sum(flight[:place]) for place in range(4)]
+        arrivals |= dict(enumerate(came, len(script)))
+        script += [data(300 * number, top, top + 960) for top in tops]
+        script += [ack(ms + 50, top + 960) for ms, top in zip(came, tops, strict=True)]
+    return script, arrivals
+
+
+def test_where_packets_keep_to_no_rate_the_bottleneck_is_busy_at_least_as_at_the_fastest() -> None:
+    """For how much longer it had what came later may be jitter."""
+    script, arrivals = flights()
+    limits = at_both_ends(*script, arrivals=arrivals)
+    spent = milliseconds(limits)
+    assert limits.rate_from[0] == 0
+    assert (spent["path_rate"], spent["unknown"]) == (pytest.approx(len(FLIGHTS) * 40), pytest.approx(LATER_MS))
+
+
+def test_acknowledgements_tell_as_well_how_long_the_bottleneck_was_busy_at_least() -> None:
+    """But for how much longer they leave open more: they may have been late themselves."""
+    spent = milliseconds(found(*flights()[0]))
+    assert spent["path_rate"] == pytest.approx(len(FLIGHTS) * 40)
+    assert spent["unknown"] > LATER_MS
+
+
+def test_what_was_sent_as_it_came_does_not_show_how_fast_the_bottleneck_is() -> None:
+    """An application sends every 10 ms; twenty packets take 22 ms longer, and what follows them comes at once."""
+    came, arrivals = 0.0, {}
+    for n in range(300):
+        came = arrivals[n] = max(came + 0.1, 50 + 10 * n + (22 if 100 <= n < 120 else 0))
+    sent = [data(10 * n, 1 + 960 * n, 961 + 960 * n) for n in range(300)]
+    answers = [ack(50 + arrivals[n], 961 + 960 * n) for n in range(300)]
+    assert "path_rate" not in milliseconds(at_both_ends(*sent, *answers, arrivals=arrivals))
 
 
 def test_acknowledgements_that_were_not_delayed_show_the_rate_though_another_was() -> None:
