@@ -31,7 +31,7 @@ The packets of a burst leave the link together. They follow each other at the ra
 of a Wi-Fi aggregate do on an Ethernet; that rate must not be taken for the link's.
 """
 LEAST_SPREAD = 7
-"""Of so many bursts that the path spread one comes as soon as the bottleneck lets it, or sooner.
+"""Of so many deliveries that the path spread one comes as soon as the bottleneck lets it, or sooner.
 
 What delays a delivery lets the next one come the sooner after it: each of them is slowed down as often as not, and all
 of seven hardly ever (less than 1 %).
@@ -68,56 +68,56 @@ def rate_of_bursts(
 
 
 @kernel
-def fastest_rate(bursts: Any, count: int, histogram: Any) -> float:
-    """The rate in bit/s of the fastest of `count` bursts, as soon as LEAST_QUEUED agree; 0 unknown.
+def fastest_rate(singles: Any, count: int) -> float:
+    """The rate in bit/s than which no more than two deliveries came faster; 0 unknown.
 
-    `bursts` are as those of `sample_bursts`, with 0 ns where one does not count. The path must have spread LEAST_SPREAD
-    of all, and of the fastest as many as are to agree.
+    `singles` are `count` ones of `sample_singles`, with 0 ns where one does not count. The path must have spread
+    LEAST_SPREAD of them, and LEAST_QUEUED to about that rate.
     """
-    histogram[:] = 0
-    counted = 0
+    first, second, third, spread = 0.0, 0.0, 0.0, 0
     for at in range(count):
-        if bursts[at, 2] > 0:
-            counted += bursts[at, 3]
-            histogram[bin_of(8e9 * bursts[at, 1] / bursts[at, 2])] += 1
-    if counted < LEAST_SPREAD:
-        return 0.0
-    top = BINS - 1
-    while top > 0 and (histogram[top] == 0 or histogram[top] + histogram[top - 1] < LEAST_QUEUED):
-        top -= 1
-    rate = fastest_up_to(bursts, count, top) if top > 0 else 0.0
-    return rate if is_spread(bursts, count, rate) else 0.0
+        if singles[at, 2] > 0:
+            rate, spread = 8e9 * singles[at, 1] / singles[at, 2], spread + singles[at, 3]
+            first, second, third = max(first, rate), max(second, min(first, rate)), max(third, min(second, rate))
+    return third if spread >= LEAST_SPREAD and is_spread(singles, count, third) else 0.0
 
 
 @inlined
-def is_spread(bursts: Any, count: int, rate_bps: float) -> bool:
-    """Whether the path spread LEAST_QUEUED bursts to a rate: they were sent in half the time, or less.
+def is_spread(singles: Any, count: int, rate_bps: float) -> bool:
+    """Whether the path spread LEAST_QUEUED deliveries to a rate: they were sent in half the time, or less.
 
     Of what is sent at a rate, and only takes longer than before, each also seems to wait for the one before.
     """
     spread = 0
     for at in range(count):
-        near = bursts[at, 2] > 0 and abs(8e9 * bursts[at, 1] - rate_bps * bursts[at, 2]) <= (
-            DIFFER * rate_bps * bursts[at, 2]
-        )
-        spread += bursts[at, 3] if near else 0
+        octets, lasted = singles[at, 1], singles[at, 2]
+        if lasted > 0 and abs(8e9 * octets - rate_bps * lasted) <= DIFFER * rate_bps * lasted:
+            spread += singles[at, 3]
     return bool(spread >= LEAST_QUEUED)
 
 
-@inlined
-def fastest_up_to(bursts: Any, count: int, top: int) -> float:
-    """The rate in bit/s of the fastest burst that is not above bin `top` of the histogram."""
-    fastest = 0.0
-    for at in range(count):
-        rate = 8e9 * bursts[at, 1] / bursts[at, 2] if bursts[at, 2] > 0 else 0.0
-        if bin_of(rate) <= top:
-            fastest = max(fastest, rate)
-    return fastest
+@kernel
+def sample_singles(events: Events, state: Any, least_ns: int, flags: int, singles: Any) -> int:
+    """Fill `singles` with (time, octets, ns, if spread) of each delivery behind a queue; returns their number.
+
+    Only deliveries that have all `flags` count, if those before them have. What comes at once came in 1 ns.
+    """
+    count = 0
+    for at in range(1, state[HEARD]):
+        both = events.delivered_flag[at - 1] & events.delivered_flag[at] & flags == flags
+        size = queued_octets(events, at, least_ns) if both else np.int64(-1)
+        if size > 0:
+            lasted = max(events.delivered_ns[at] - events.delivered_ns[at - 1], 1)
+            sent_in = events.sent_ns[events.delivered_upto[at]] - events.sent_ns[events.delivered_upto[at - 1]]
+            singles[count, 0], singles[count, 1], singles[count, 2] = events.delivered_ns[at], size, lasted
+            singles[count, 3] = 1 if 2 * sent_in <= lasted else 0
+            count += 1
+    return count
 
 
 @kernel
 def sample_bursts(events: Events, state: Any, least_ns: int, bursts: Any, samples: int, flags: int) -> int:
-    """Fill `bursts` with (time, octets, ns since the delivery before, if spread) of those behind a queue; how many.
+    """Fill `bursts` with (time, octets, ns since the delivery before) of bursts behind a queue; returns their number.
 
     A burst is a delivery with those that come at once after it: AT_ONCE times faster than the `samples` that are in
     `bursts` before. Only deliveries that have all `flags` count, if those before them have.
@@ -137,9 +137,7 @@ def sample_bursts(events: Events, state: Any, least_ns: int, bursts: Any, sample
             if is_open:
                 bursts[count - 1, 1] += size
         elif size > 0:
-            sent_in = events.sent_ns[events.delivered_upto[at]] - events.sent_ns[events.delivered_upto[at - 1]]
             bursts[count, 0], bursts[count, 1], bursts[count, 2] = now, size, now - before
-            bursts[count, 3] = 1 if 2 * sent_in <= now - before else 0
             count, is_open = count + 1, True
         else:
             is_open = False

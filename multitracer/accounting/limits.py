@@ -23,7 +23,7 @@ from multitracer.accounting.bottleneck import (
     is_logged,
     mark_lost,
 )
-from multitracer.accounting.burst_rate import fastest_rate, fastest_up_to, is_spread, rate_of_bursts, sample_bursts
+from multitracer.accounting.burst_rate import fastest_rate, is_spread, rate_of_bursts, sample_singles
 from multitracer.accounting.delayed_acknowledgements import (
     delays_acknowledgements,
     prompt_rate,
@@ -34,7 +34,6 @@ from multitracer.accounting.deliveries import Deliveries, LinkLog, delivered_bef
 from multitracer.accounting.limit_shares import KEPT, add_up
 from multitracer.accounting.path_rate import (
     AGREE,
-    BINS,
     LASTED,
     LEAST_SHARE,
     OCTETS,
@@ -66,7 +65,7 @@ from multitracer.accounting.sending_events import (
     follow,
     start_state,
 )
-from multitracer.accounting.shared_rate import Shown, note_bursts, note_samples, shared_rates
+from multitracer.accounting.shared_rate import Shown, note_samples, note_singles, shared_rates
 from multitracer.compute.kernels import kernel
 from multitracer.compute.threads import concurrently, halves
 from multitracer.model.limits import LIMITS, RATE_FROM, Floats, Ints, Limits, RateChanges, Stretches
@@ -153,10 +152,10 @@ def find_limits(
 
     look_at = partial(_look_at, groups, capture, blocks, told.rate_bps or 0.0, found)
     nothing = np.zeros(len(directions.end))
-    kept, changes, samples, bursts = look_at(directions, Shown(nothing, nothing))
+    kept, changes, samples, singles = look_at(directions, Shown(nothing, nothing))
     if not told.rate_bps:
         unsure = np.flatnonzero(found.unsure[directions.end])
-        shown = _shown_by_others(directions.end[unsure], told, changes[:, 0], samples, bursts)
+        shown = _shown_by_others(directions.end[unsure], told, changes[:, 0], samples, singles)
         kept = _look_again(look_at, Directions(*(column[unsure] for column in directions)), shown, kept)
     stretches = Stretches(*np.ascontiguousarray(kept[np.argsort(kept[:, 0], kind="stable")].T))
     return Limits(
@@ -169,7 +168,7 @@ def _look_at(
     groups: Groups, capture: Capture, blocks: Any, told_bps: float, found: Results,
     directions: Directions, shown: Shown,
 ) -> list[Any]:  # fmt: skip
-    """Fill the elements of `found` of the directions; the stretches, changes, samples of rates and bursts of all."""
+    """Fill the elements of `found` of the directions; their stretches, changes, samples of rates, single deliveries."""
 
     def look_at_part(part: slice) -> Any:
         mine = Directions(*(column[part] for column in directions))
@@ -178,22 +177,23 @@ def _look_at(
         limit_directions(mine, groups.order, groups.words, capture, blocks, known, room, found)
         return (
             room.ledger.kept[: room.ledger.current[KEPT]].copy(), room.changes[: room.changed[0]].copy(),
-            room.pool[: room.pooled[0]].copy(), room.bursts[: room.burst[0]].copy(),
+            room.pool[: room.pooled[0]].copy(), room.singles[: room.single[0]].copy(),
         )  # fmt: skip
 
     lists = concurrently(look_at_part, halves(directions.stop - directions.begin))
     return [np.concatenate(parts) for parts in zip(*lists, strict=True)]
 
 
-def _shown_by_others(unsure: Ints, told: Told, several: Ints, samples: Ints, bursts: Ints) -> Shown:
+def _shown_by_others(unsure: Ints, told: Told, several: Ints, samples: Ints, singles: Ints) -> Shown:
     """What more than its own deliveries shows of the rate of the path of each end in `unsure`.
 
-    `several` are the ends whose path had several rates, `samples` what all ends show of theirs, `bursts` what `unsure`.
+    `several` are the ends whose path had several rates, `samples` what all ends show of theirs, `singles` what those in
+    `unsure` do.
     """
     of_whole = np.zeros(len(unsure)) if told.path_bps is None else told.path_bps[unsure]
     if told.path_of is None or of_whole.all():
         return Shown(of_whole, np.zeros(len(unsure)))
-    shown = shared_rates(samples, bursts, unsure, several, told.path_of)
+    shown = shared_rates(samples, singles, unsure, several, told.path_of)
     # A part may show a rate where the whole shows several.
     return Shown(np.where(of_whole > 0, of_whole, shown.rate_bps), shown.fastest_bps)
 
@@ -399,8 +399,8 @@ def several_rates(end: int, count: int, room: Room) -> Rates:
 def find_queue_at_least(end: int, room: Room, shared_bps: float, loses_singles: bool, arrivals: bool) -> None:
     """Find when the bottleneck was busy even at the fastest rate that it may have, where it keeps to none.
 
-    It is `shared_bps` where too few bursts of the end itself show one, but what it has allows it. Of a receiver that
-    delays acknowledgements those count that it did not.
+    It is `shared_bps` where too few deliveries of the end itself show one, but what it has allows it. Of a receiver
+    that delays acknowledgements those count that it did not.
     """
     events, state, samples = room.events, room.state, room.samples
     least = least_delay(events, state, one_rate(room.rates, 0.0))
@@ -408,13 +408,10 @@ def find_queue_at_least(end: int, room: Room, shared_bps: float, loses_singles: 
     count = sample_rates(events, state, least, samples, flags)
     shared_bps = shared_bps if shared_bps > 0 and fits(shared_bps, room, count) else 0.0
     rate = rate_of_bursts(events, state, least, samples, count, flags, room.histogram)
-    count = sample_rates(events, state, least, samples, flags)
-    count = sample_bursts(events, state, least, samples, count, flags)
-    note_bursts(end, samples, count, room.bursts, room.burst)
+    count = sample_singles(events, state, least, flags, samples)
+    note_singles(end, samples, count, room.singles, room.single)
     if rate == 0 or not is_spread(samples, count, rate):
-        rate = fastest_rate(samples, count, room.histogram)
-    if rate == 0 and shared_bps > 0:
-        rate = max(shared_bps, fastest_up_to(samples, count, BINS))
+        rate = max(fastest_rate(samples, count), shared_bps)
     if rate > 0:
         least = least_delay(events, state, one_rate(room.rates, rate))
         find_least_busy(events, state, least, 8e9 / rate, loses_singles)

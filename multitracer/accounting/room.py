@@ -31,10 +31,10 @@ class Room(NamedTuple):
     """The samples of the rates of all ends, as `shared_rates` reads them."""
     pooled: Any
     """The number of rows of `pool`, one element."""
-    bursts: Any
-    """The bursts of ends whose own deliveries do not show their path's rate, as `shared_rates` reads them."""
-    burst: Any
-    """The number of rows of `bursts`, one element."""
+    singles: Any
+    """Single deliveries of ends whose own do not show their path's rate, as `shared_rates` reads them."""
+    single: Any
+    """The number of rows of `singles`, one element."""
 
 
 def room_for(lengths: Any) -> Room:

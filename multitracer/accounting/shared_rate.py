@@ -21,7 +21,7 @@ LEAST_ALIKE, LEAST_ENDS = 10, 2
 # `middle_rate` and `agreement` read those in the midst.
 END, OCTETS, LASTED, DELIVERIES, CAME, SAMPLE_FIELDS = range(6)
 SPREAD = DELIVERIES
-"""Of a burst, instead: 1 if the path spread it."""
+"""Of a single delivery, instead: 1 if the path spread it."""
 
 
 class Shown(NamedTuple):
@@ -29,23 +29,23 @@ class Shown(NamedTuple):
 
     rate_bps: Floats
     fastest_bps: Floats
-    """It is hardly faster: no more than a few bursts behind a queue were."""
+    """It is hardly faster: no more than two deliveries behind a queue were."""
 
 
-def shared_rates(samples: Ints, bursts: Ints, unsure: Ints, several: Ints, path_of: Callable[[Ints], Ints]) -> Shown:
+def shared_rates(samples: Ints, singles: Ints, unsure: Ints, several: Ints, path_of: Callable[[Ints], Ints]) -> Shown:
     """The rate of the path of each end in `unsure`, by all connections of that path; 0 where they show none.
 
-    `samples` are those of all ends, and `bursts` those of `unsure`; `several` are ends whose path had several rates, of
-    which none holds for others. `path_of` gives ends that use the same path, in the same direction, the same number; it
-    is asked once.
+    `samples` are those of all ends, and `singles` those of `unsure`; `several` are ends whose path had several rates,
+    of which none holds for others. `path_of` gives ends that use the same path, in the same direction, the same number;
+    it is asked once.
     """
-    if not len(unsure) or max(samples[:, DELIVERIES].sum() - LEAST_ALIKE, len(bursts) - LEAST_SPREAD) < 0:
+    if not len(unsure) or max(samples[:, DELIVERIES].sum() - LEAST_ALIKE, len(singles) - LEAST_SPREAD) < 0:
         return Shown(np.zeros(len(unsure)), np.zeros(len(unsure)))
-    numbers = path_of(np.concatenate([samples[:, END], bursts[:, END], unsure, several]))
-    edges = np.cumsum([len(samples), len(bursts), len(unsure)])
-    path, path_of_burst, wanted, varying = np.split(numbers, edges)
+    numbers = path_of(np.concatenate([samples[:, END], singles[:, END], unsure, several]))
+    edges = np.cumsum([len(samples), len(singles), len(unsure)])
+    path, path_of_single, wanted, varying = np.split(numbers, edges)
     rates = _by_path(samples, path, wanted, varying, rate_each)
-    return Shown(rates, _by_path(bursts, path_of_burst, wanted, varying, fastest_each))
+    return Shown(rates, _by_path(singles, path_of_single, wanted, varying, fastest_each))
 
 
 def _by_path(samples: Ints, path: Ints, wanted: Ints, varying: Ints, fill: Callable[..., None]) -> Floats:
@@ -73,12 +73,12 @@ def note_samples(end: int, samples: Any, count: int, pool: Any, pooled: Any) -> 
 
 
 @kernel
-def note_bursts(end: int, samples: Any, count: int, pool: Any, pooled: Any) -> None:
-    """Add the bursts of an end, as `sample_bursts` makes them, to those of all ends; `pooled` counts these."""
+def note_singles(end: int, singles: Any, count: int, pool: Any, pooled: Any) -> None:
+    """Add single deliveries of an end, as `sample_singles` makes them, to those of all ends; `pooled` counts these."""
     for at in range(count):
         row = pooled[0] + at
-        pool[row, END], pool[row, OCTETS], pool[row, LASTED] = end, samples[at, 1], samples[at, 2]
-        pool[row, SPREAD], pool[row, CAME] = samples[at, 3], samples[at, 0]
+        pool[row, END], pool[row, OCTETS], pool[row, LASTED] = end, singles[at, 1], singles[at, 2]
+        pool[row, SPREAD], pool[row, CAME] = singles[at, 3], singles[at, 0]
     pooled[0] += count
 
 
@@ -98,12 +98,12 @@ def rate_each(samples: Any, edges: Any, histogram: Any, rates: Any) -> None:
 
 
 @kernel
-def fastest_each(bursts: Any, edges: Any, histogram: Any, rates: Any) -> None:
-    """Fill in the rate of the fastest bursts of each path as `rate_each` does from samples."""
+def fastest_each(singles: Any, edges: Any, _histogram: Any, rates: Any) -> None:
+    """Fill in the fastest rate of each path, from single deliveries as `rate_each` does from samples."""
     for path in range(len(rates)):
-        mine = bursts[edges[path] : edges[path + 1]]
+        mine = singles[edges[path] : edges[path + 1]]
         empty_overlapping(mine)
-        rates[path] = fastest_rate(mine, len(mine), histogram)
+        rates[path] = fastest_rate(mine, len(mine))
 
 
 @kernel
