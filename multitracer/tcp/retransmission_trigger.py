@@ -50,6 +50,7 @@ from multitracer.tcp.sender_state import (
     NEWEST_ARRIVED,
     PROBE_END,
     PROBE_SENT,
+    RECOVERED,
     RECOVERY_END,
     RECOVERY_RESENT,
     RECOVERY_STAMP,
@@ -69,11 +70,11 @@ from multitracer.tcp.sender_state import (
 
 # Codes of schema.TRIGGERS, in its order.
 TIMEOUT, FAST, RECOVERY, PROBE, UNKNOWN = range(5)
-UNHEARD, DOUBLED, ANEW, DOUBTFUL, OVERDUE = 5, 6, 7, 8, 9
+UNHEARD, DOUBLED, ANEW, DOUBTFUL, OVERDUE, RECOVERED_AND_DUE = 5, 6, 7, 8, 9, 10
 """Unknown too, because the other end's acknowledgements were not captured; a timeout that shows without them; the first
 resend after a needless timeout was undone, which begins a recovery by acknowledgements; a fast retransmission,
-unless it is part of the recovery of a timeout that does not show; and a timeout, unless an acknowledgement set it off
-in a sender that resends then what is as old as its timeout."""
+unless it is part of the recovery of a timeout that does not show; a timeout, unless an acknowledgement set it off
+in a sender that resends then what is as old as its timeout; and a fast retransmission, unless it is a timeout."""
 DOUBLED_WITHIN = 8
 """A wait is twice another one if half of it is within an eighth of that: timers run out on ticks, and late."""
 CLOSELY_DOUBLED_WITHIN = 64
@@ -279,6 +280,17 @@ def least_rto(sender: Any) -> int:
 
 
 @inlined
+def is_recovered_and_due(sender: Any, start: int, elapsed: int) -> bool:
+    """Whether the timer may have run out, and duplicates ask for what follows a recovery without SACK.
+
+    NewReno begins no fast retransmit then: they may answer what it sent again needlessly (RFC 6582 3.2 step 2, 4.1).
+    Reno does, and who found that recovery needless and undid it.
+    """
+    recovered = sender[UNA] in (sender[RECOVERED], sender[UNDONE_END]) and sender[SACK_CAPABLE] == 0
+    return bool(recovered and start == sender[UNA] and elapsed >= least_rto(sender))
+
+
+@inlined
 def may_probe(sender: Any, now: int) -> bool:
     """Whether the next retransmission by a timer is a tail loss probe, if it is of the last segment.
 
@@ -302,6 +314,8 @@ def note_trigger(sender: Any, event: Any, start: int, end: int, sent_before: int
     note_doubt(sender, trigger, start, now)
     doubtful = trigger == FAST and start < sender[DOUBTFUL_END] and sender[RECOVERY_END] <= una
     event[R_TRIGGER] = DOUBTFUL if doubtful else trigger
+    if trigger == FAST and is_recovered_and_due(sender, start, elapsed):
+        event[R_TRIGGER] = RECOVERED_AND_DUE
     event[R_SINCE_ACK], event[R_ELAPSED] = now - sender[LAST_PROGRESS], elapsed
     event[R_DUPACKS], event[R_SACKED_ABOVE] = sender[DUPACKS], max(0, sender[HIGH_SACK] - end)
     event[R_RTO] = sender[RTO] << min(sender[BACKOFF], MOST_BACKOFF)

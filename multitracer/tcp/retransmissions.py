@@ -21,6 +21,7 @@ from multitracer.tcp.retransmission_trigger import (
     FAST,
     OVERDUE,
     PROBE,
+    RECOVERED_AND_DUE,
     RECOVERY,
     TIMEOUT,
     UNHEARD,
@@ -233,7 +234,7 @@ def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_
 def _in_doubt(found: Any) -> Any:
     """Which triggers may be others: those that say so, and probes long after the timer."""
     late = (found[:, R_TRIGGER] == PROBE) & (found[:, R_ELAPSED] > _latest_probe(found[:, R_RTO]))
-    return late | np.isin(found[:, R_TRIGGER], (DOUBTFUL, OVERDUE))
+    return late | np.isin(found[:, R_TRIGGER], (DOUBTFUL, OVERDUE, RECOVERED_AND_DUE))
 
 
 def _latest_probe(rto: Any) -> Any:
@@ -278,7 +279,7 @@ _NUMBERS = {
 }  # fmt: skip
 """Columns that the sentences name; the first five are times (ns)."""
 
-_KINDS = np.array([*range(UNHEARD), UNKNOWN, TIMEOUT, FAST, FAST, TIMEOUT], dtype=np.int8)
+_KINDS = np.array([*range(UNHEARD), UNKNOWN, TIMEOUT, FAST, FAST, TIMEOUT, FAST], dtype=np.int8)
 """The kind, among TRIGGERS, of each code."""
 _TRIGGER_TEXTS = {
     TIMEOUT: "oldest unacknowledged data resent {elapsed:.1f} ms after the timer was last restarted, and "
@@ -300,6 +301,9 @@ _TRIGGER_TEXTS = {
     OVERDUE: "oldest unacknowledged data resent at once when a duplicate was reported (DSACK), as Linux with FACK does "
     "with data that is older than its timeout, or by the timer, {elapsed:.1f} ms after it was last restarted (modelled "
     "RTO {rto:.1f} ms)",
+    RECOVERED_AND_DUE: "{acks} duplicate acknowledgement{s} of what ended a recovery, which begin no fast retransmit "
+    "of NewReno (RFC 6582), or resent by the timer, {elapsed:.1f} ms after it was last restarted (modelled RTO "
+    "{rto:.1f} ms)",
 }
 
 _RULE_TEXTS = {

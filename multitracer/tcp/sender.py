@@ -57,7 +57,6 @@ from multitracer.tcp.sender_state import (
     EARLIER_DUPACKS,
     EVENTS,
     FACTS,
-    FIRST_PARTIAL,
     FIRST_UNACKED,
     HIGH_SACK,
     LAST_ACK,
@@ -86,6 +85,7 @@ from multitracer.tcp.sender_state import (
     asks_for_missing,
     note_answered,
     note_asked,
+    note_progress,
     note_resend,
     update_rto,
 )  # fmt: skip
@@ -214,10 +214,7 @@ def advance_una(sender: Any, board: Scoreboard, time_ns: Any, number: int, now: 
     sender[FIRST_UNACKED], sender[UNA], sender[TIMER_START], sender[ACKED_SEND_TIME] = stop, number, now, -1
     sender[DUPACKS] = sender[EARLIER_DUPACKS] = sender[PROBE_SENT] = sender[BACKOFF] = sender[NEWEST_ECHO] = 0
     sender[LOSS_TOLD] = sender[DOUBTFUL_WAIT] = sender[ASKED] = 0
-    if number >= sender[RECOVERY_END]:
-        sender[RECOVERY_END] = sender[RECOVERY_STAMP] = -1
-    elif sender[FIRST_PARTIAL] == 0:
-        sender[FIRST_PARTIAL] = now
+    note_progress(sender, number, now)
     return first
 
 

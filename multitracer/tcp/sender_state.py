@@ -38,15 +38,16 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
 # again, of which any copy may have arrived (0: none was).
 # ASKED counts acknowledgements of UNA that repeat number and window, by a receiver that sends no SACK. MAYBE_NEEDLESS
 # counts resends whose octets may have come before; ANSWERED is what it was when UNA last advanced to data sent after
-# all of these (-1: never). LAST_ACK is the latest row of the receiver with an acknowledgement (-1: none).
+# all of these (-1: never). LAST_ACK is the latest row of the receiver with an acknowledgement (-1: none). RECOVERED is
+# the end of the recovery that the latest advance of UNA ended (-1: it ended none).
 # FIRST_UNACKED is the first scoreboard row that is not fully acknowledged, ROWS the number of rows; FACTS, EVENTS and
 # PAIRS count facts, events and pairs; NEXT_BLOCK follows the latest SACK block, NEXT_ROW is the next row to replay.
 (UNA, TOP, HIGH_SACK, RECOVERY_END, SIMPLE_FROM, DUPACKS, SRTT, RTTVAR, RTO, LEAST_RTT,
  LAST_SENT, LAST_PROGRESS, NEWEST_ARRIVED, NEWEST_ECHO, ACKED_SEND_TIME, TIMER_START, BACKOFF, PROBE_SENT,
  PROBE_END, RECOVERY_STAMP, RECOVERY_RESENT, REORDERED, SACK_CAPABLE, SENDS_DSACKS, UNDONE_END, LAST_DUPACK,
  EARLIER_DUPACKS, LAST_RESENT, BY_TIMER, UNDONE_AT, UNDONE_OCTETS, ANEW_TOP, ANEW_END, FIRST_PARTIAL, LOSS_TOLD,
- DOUBTFUL_END, DOUBTFUL_WAIT, LAST_DSACK, LATEST_RESEND, ASKED, MAYBE_NEEDLESS, ANSWERED, LAST_ACK, FIRST_UNACKED, ROWS,
- FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW, SENDER_FIELDS) = range(51)  # fmt: skip
+ DOUBTFUL_END, DOUBTFUL_WAIT, LAST_DSACK, LATEST_RESEND, ASKED, MAYBE_NEEDLESS, ANSWERED, LAST_ACK, RECOVERED,
+ FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW, SENDER_FIELDS) = range(52)  # fmt: skip
 
 
 @kernel
@@ -54,7 +55,7 @@ def new_sender(sender: Any, first_sample: int) -> None:
     """Initialise a sender of which only the handshake's round trip is known (ns; -1 unknown)."""
     sender[:] = 0
     sender[RECOVERY_END] = sender[ACKED_SEND_TIME] = sender[PROBE_END] = sender[RECOVERY_STAMP] = -1
-    sender[UNDONE_END] = sender[ANSWERED] = sender[LAST_ACK] = -1
+    sender[UNDONE_END] = sender[ANSWERED] = sender[LAST_ACK] = sender[RECOVERED] = -1
     sender[RTO], sender[LEAST_RTT], sender[SIMPLE_FROM], sender[LAST_PROGRESS] = SECOND, NEVER, NEVER, NEVER
     if first_sample > 0:
         update_rto(sender, first_sample)
@@ -71,6 +72,16 @@ def update_rto(sender: Any, sample: int) -> None:
         sender[SRTT] += (sample - sender[SRTT]) // 8
     sender[RTO] = sender[SRTT] + max(MIN_RTO_NS, 4 * sender[RTTVAR])
     sender[LEAST_RTT] = min(sender[LEAST_RTT], sample)
+
+
+@inlined
+def note_progress(sender: Any, number: int, now: int) -> None:
+    """UNA advanced to `number`: that ended a recovery, or is its first partial acknowledgement."""
+    if number >= sender[RECOVERY_END]:
+        sender[RECOVERED] = sender[RECOVERY_END]
+        sender[RECOVERY_END] = sender[RECOVERY_STAMP] = -1
+    elif sender[FIRST_PARTIAL] == 0:
+        sender[FIRST_PARTIAL] = now
 
 
 @inlined

@@ -15,6 +15,7 @@ from multitracer.tcp.retransmission_trigger import (
     FAST,
     OVERDUE,
     PROBE,
+    RECOVERED_AND_DUE,
     RECOVERY,
     TIMEOUT,
     UNKNOWN,
@@ -241,6 +242,29 @@ def test_what_may_be_part_of_a_timeouts_recovery_is_no_sure_fast_retransmission(
         again(4500.1, 801, 901),
     )  # fmt: skip
     assert triggers(replayed(*PACED, *told, *lost, *newer)) == [FAST, RECOVERY, trigger, FAST]
+
+
+@pytest.mark.parametrize(
+    ("top", "ms", "trigger"), [(501, 2000, RECOVERED_AND_DUE), (501, 700, FAST), (601, 2000, FAST)]
+)
+def test_duplicates_of_what_ended_a_recovery_are_no_sure_fast_retransmission_when_the_timer_is_due(top, ms, trigger):
+    """RFC 6582 3.2: the number has to cover more than what was outstanding when the recovery began."""
+    resent = (again(500, 1, 101), ack(550, 501))
+    more = tuple(data(560 + n, 501 + 100 * n, 601 + 100 * n) for n in range(5))
+    further = (ack(600, 601),) if top == 601 else ()
+    repeated = tuple(ack(ms + n / 10, top) for n in range(3))
+    script = (*FLIGHT, *resent, *more, *further, *repeated, again(ms + 1, top, top + 100))
+    assert triggers(replayed(*script)) == [TIMEOUT, trigger]
+
+
+def test_a_recovery_that_may_have_been_undone_counts_too():
+    """RFC 6582 knows no undo: its sender goes on with the recovery, though an echo shows that it is needless."""
+    flight = [data(n, 1 + 100 * n, 101 + 100 * n, stamp=10 + n) for n in range(6)]
+    needless = (again(1500, 1, 101, stamp=1500), ack(1501, 101, echo=10), ack(1502, 601, echo=15))
+    more = [data(1510 + n, 601 + 100 * n, 701 + 100 * n, stamp=1510 + n) for n in range(5)]
+    repeated = [ack(4000 + n / 10, 601, echo=15) for n in range(3)]
+    found = replayed(*flight, *needless, *more, *repeated, again(4001, 601, 701, stamp=4001))
+    assert triggers(found) == [TIMEOUT, RECOVERED_AND_DUE]
 
 
 @pytest.mark.parametrize(("ms", "trigger"), [(399.9, OVERDUE), (395, TIMEOUT)])
