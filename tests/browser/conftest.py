@@ -40,22 +40,16 @@ def browser() -> Iterator[Any]:
         pytest.skip("no chromium on this machine: install it, or set CHROMIUM to its path")
     with sync.sync_playwright() as playwright:
         # Containers run tests as root, where Chromium's sandbox cannot be.
-        args = ["--no-sandbox", "--disable-gpu", "--process-per-site"]  # the last one for `window`
-        made = playwright.chromium.launch(executable_path=CHROMIUM, args=args)
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         yield made
         made.close()
 
 
 @pytest.fixture(scope="session")
-def window(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A window without a network; it stays, as opening one takes a fifth of the time of a test.
-
-    Its last page does, too: the process that shows files would end, and the next one compile the scripts again.
-    """
+def window(browser: Any) -> Iterator[Any]:
+    """A window without a network; it stays, as opening one takes a fifth of the time of a test."""
     context = browser.new_context(offline=True, viewport={"width": 1280, "height": 1400})
-    empty = tmp_path_factory.mktemp("window") / "empty.html"
-    empty.write_text("<!doctype html><title>empty</title>")
-    context.new_page().goto(empty.as_uri())
+    context.new_page()  # with its last page a window would close
     yield context
     context.close()
 
