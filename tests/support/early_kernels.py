@@ -37,11 +37,11 @@ def compile_share(number: int, processes: int) -> None:
             share()
 
 
-def _rlc() -> None:
-    """RLC: the entity that works with octets, and the loops."""
+def _links() -> None:
+    """RLC's entity that works with octets, and the loops of links that repair or cut what is lost."""
     if not _kept("rlc-am"):
         Scene(Parameters(), lose=lambda _, line: line.startswith("2 A")).offer(*[b"a" * 90] * 9).run(90)
-    _loops("rlc-am", "rlc-um", "rlc-tm")
+    _loops("rlc-am", "rlc-um", "rlc-tm", "rlp", "sr")
 
 
 def _analysis() -> None:
@@ -49,12 +49,12 @@ def _analysis() -> None:
     multitracer.analyze(sorted(map(str, (EXAMPLES / "rlp-reset").iterdir()))).summary()
 
 
-def _others() -> None:
-    """The loops of small machines."""
-    _loops("rlp", "sr", "raw")
+def _raw() -> None:
+    """The loop of a link that does neither."""
+    _loops("raw")
 
 
-SHARES: tuple[Callable[[], None], ...] = (_rlc, _analysis, _others)
+SHARES: tuple[Callable[[], None], ...] = (_links, _analysis, _raw)
 """In the order of how long they take; the first as long as the others together."""
 
 
