@@ -2,10 +2,10 @@
 
 The queue before the link is first in, first out. A packet that a later one overtook, with no reset between, was
 dropped (`DROPPED`). Where a reset lies between, the packet may have waited until the reset flushed it; not where one
-sent before it outlasted the reset, nor where the link padded a frame when the packet's turn had come: nothing was
-waiting. Else the queue's own behaviour elsewhere decides: it took packets with up to `took` others waiting, and dropped
-those that met `full` or more. Where it never dropped one, nothing shows that it has a limit, and the reset has likely
-flushed what was waiting.
+sent before it outlasted the reset. Where the link padded a frame when the packet's turn had come, it is `UNKNOWN`. Else
+the queue's own behaviour elsewhere decides: it took packets with up to `took` others waiting, and dropped those that met
+`full` or more. Where it never dropped one, nothing shows that it has a limit, and the reset has likely flushed what was
+waiting.
 
 All that holds only while the log of the link's sender has every frame. Where it lacks some, they may be the packet's;
 and how many were waiting is not known until the link carries a packet that was sent after the hole.
@@ -62,11 +62,14 @@ def queue_fates(
         logged = coverage_of(int(number))
         padded = padded_of(int(number)) if resets else np.empty(0, dtype=np.int64)
         turn = _turn(sent[rows], first[rows])
-        passed = overtaken_by(turn, first[rows], resets, padded)
+        passed = overtaken_by(turn, first[rows], resets, np.empty(0, dtype=np.int64))
+        # A sender may make frames ahead of the air, and pad one before the packet comes: that proves no drop.
+        padded_out = (passed == RESET_BETWEEN) & (overtaken_by(turn, first[rows], resets, padded) >= 0) & never
         overtaken = passed >= 0
         overtaken[overtaken] = ~logged.covers(sent[rows][overtaken], first[rows][passed[overtaken]])
         passed[overtaken] = NOT_LOGGED
         fates.fate[rows] = _of_link(_Link(sent[rows], first[rows], size[rows], never, passed, turn), resets, logged)
+        fates.fate[rows[padded_out]] = UNKNOWN
         fates.overtaken_by[rows] = np.where(passed >= 0, rows[np.maximum(passed, 0)], passed)
     # Of links side by side one carries what the other never has.
     elsewhere = (first < 0) & (segment >= 0) & np.isin(segment, segment[first >= 0])

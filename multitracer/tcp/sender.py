@@ -82,7 +82,6 @@ from multitracer.tcp.sender_state import (
     TIMER_START,
     TOP,
     UNA,
-    asks_for_missing,
     note_answered,
     note_asked,
     note_progress,
@@ -208,8 +207,6 @@ def advance_una(sender: Any, board: Scoreboard, time_ns: Any, number: int, now: 
     while stop < sender[ROWS] and ends[stop] <= number:
         stop += 1
     if stop > first:
-        if notes[first, NOTE] == SENT_ONCE and asks_for_missing(sender):
-            sender[REORDERED] = 1  # it came without being sent again
         note_answered(sender, time_ns[notes[stop - 1, ORIGINAL]])
     sender[FIRST_UNACKED], sender[UNA], sender[TIMER_START], sender[ACKED_SEND_TIME] = stop, number, now, -1
     sender[DUPACKS] = sender[EARLIER_DUPACKS] = sender[PROBE_SENT] = sender[BACKOFF] = sender[NEWEST_ECHO] = 0

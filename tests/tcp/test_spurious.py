@@ -159,14 +159,6 @@ def test_a_number_that_needless_resends_may_have_repeated_shows_nothing():
     assert judged(*script, *repeated, *rest)["passed"].tolist() == [False, False, True]
 
 
-def test_what_came_after_later_data_without_being_resent_shows_that_the_path_reorders():
-    """The receiver asked for it again, and then had it: later ones may have been overtaken, too."""
-    overtaken = (*WARM, *FLIGHT, ack(301, 101), ack(302, 501))
-    later = (data(400, 501, 601), data(401, 601, 701), ack(501, 501), again(502, 501, 601), ack(602, 701))
-    assert verdict(*overtaken, *later) == ("unknown", "needless or not cannot be told: this path reorders")
-    assert verdict(*WARM, *FLIGHT, ack(302, 501), *later) == ("unknown", PASSED)
-
-
 def test_what_the_acknowledgement_of_a_passed_resend_stops_at_was_passed_too():
     """Two holes: the answer to the first resend asks for the second, which had been sent before."""
     repeated = [ack(301 + n, 101) for n in range(2)]
