@@ -3,9 +3,9 @@
 The queue before the link is first in, first out. A packet that a later one overtook, with no reset between, was
 dropped (`DROPPED`). Where a reset lies between, the packet may have waited until the reset flushed it; not where one
 sent before it outlasted the reset. Where the link padded a frame when the packet's turn had come, it is `UNKNOWN`. Else
-the queue's own behaviour elsewhere decides: it took packets with up to `took` others waiting, and dropped those that met
-`full` or more. Where it never dropped one, nothing shows that it has a limit, and the reset has likely flushed what was
-waiting.
+the queue's own behaviour elsewhere decides: it took packets with up to `took` others waiting, and dropped those that
+met `full` or more. Where it never dropped one, nothing shows that it has a limit, and the reset has likely flushed
+what was waiting.
 
 All that holds only while the log of the link's sender has every frame. Where it lacks some, they may be the packet's;
 and how many were waiting is not known until the link carries a packet that was sent after the hole.
