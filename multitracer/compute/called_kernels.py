@@ -38,11 +38,11 @@ class _LoweringForCallers(NativeLowering):  # type: ignore[misc]
 
     def run_pass(self, state: Any) -> bool:
         """Do so; numba asks for a built-in function as the entry for Python, which is only a key here."""
-        state.library = _CodeForCallers(state.targetctx.codegen(), state.func_id.func_qualname)
+        state["library"] = _CodeForCallers(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
-        key = [state.library].append
-        state.targetctx.insert_user_function(key, state["cr"].fndesc, [state.library])
+        key = [state["library"]].append
+        state.targetctx.insert_user_function(key, state["cr"].fndesc, [state["library"]])
         state["cr"] = state["cr"]._replace(cfunc=key)
         return True
 

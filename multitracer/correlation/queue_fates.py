@@ -1,11 +1,10 @@
 """What became of the packets that the link's log never shows on the air: dropped by a queue before it, or flushed.
 
 The queue before the link is first in, first out. A packet that a later one overtook, with no reset between, was
-dropped (`DROPPED`). Where a reset lies between, the packet may have waited until the reset flushed it; not where one
-sent before it outlasted the reset. Where the link padded a frame when the packet's turn had come, it is `UNKNOWN`. Else
-the queue's own behaviour elsewhere decides: it took packets with up to `took` others waiting, and dropped those that
-met `full` or more. Where it never dropped one, nothing shows that it has a limit, and the reset has likely flushed
-what was waiting.
+dropped (`DROPPED`). Where a reset lies between, the packet may have waited until the reset flushed it. The queue's own
+behaviour elsewhere decides: it took packets with up to `took` others waiting, and dropped those that met `full` or
+more. Where it never dropped one, nothing shows that it has a limit, and the reset has likely flushed what was waiting:
+unless something speaks against its having waited, see `hardly_waited`.
 
 All that holds only while the log of the link's sender has every frame. Where it lacks some, they may be the packet's;
 and how many were waiting is not known until the link carries a packet that was sent after the hole.
@@ -60,16 +59,14 @@ def queue_fates(
         never = (first[rows] < 0) & (carried[rows] == 0)
         resets = resets_of(int(number))
         logged = coverage_of(int(number))
-        padded = padded_of(int(number)) if resets else np.empty(0, dtype=np.int64)
-        turn = _turn(sent[rows], first[rows])
-        passed = overtaken_by(turn, first[rows], resets, np.empty(0, dtype=np.int64))
-        # A sender may make frames ahead of the air, and pad one before the packet comes: that proves no drop.
-        padded_out = (passed == RESET_BETWEEN) & (overtaken_by(turn, first[rows], resets, padded) >= 0) & never
+        passed = overtaken_by(sent[rows], first[rows], resets)
         overtaken = passed >= 0
         overtaken[overtaken] = ~logged.covers(sent[rows][overtaken], first[rows][passed[overtaken]])
         passed[overtaken] = NOT_LOGGED
-        fates.fate[rows] = _of_link(_Link(sent[rows], first[rows], size[rows], never, passed, turn), resets, logged)
-        fates.fate[rows[padded_out]] = UNKNOWN
+        fates.fate[rows] = _of_link(_Link(sent[rows], first[rows], size[rows], never, passed), resets, logged)
+        if resets:
+            gone = hardly_waited(sent[rows], first[rows], resets, padded_of(int(number)))
+            fates.fate[rows[never & (passed == RESET_BETWEEN) & gone]] = UNKNOWN
         fates.overtaken_by[rows] = np.where(passed >= 0, rows[np.maximum(passed, 0)], passed)
     # Of links side by side one carries what the other never has.
     elsewhere = (first < 0) & (segment >= 0) & np.isin(segment, segment[first >= 0])
@@ -77,46 +74,42 @@ def queue_fates(
     return fates
 
 
-class _Turn(NamedTuple):
-    """From when on each packet, in the order sent, is the next to leave the queue if it waits there."""
-
-    earliest: Any
-    """It was sent, and what was sent before it has left: a reset that was over by then flushed others."""
-    latest: Any
-    """It had as much time as the packet before it took from the capture to the air; never where that is not known.
-
-    That goes by differences of time of one clock each, the capture's and the log's."""
-
-
-def _turn(sent: Any, first: Any) -> _Turn:
-    """The turn of each packet, from when it was sent and when its first frame was (-1: never)."""
-    carried = np.maximum.accumulate(np.where(first >= 0, np.arange(len(first)), -1))
-    before = np.concatenate([[-1], carried[:-1]]).astype(np.int64)[: len(first)]
-    left = np.where(before >= 0, first[before], -1)
-    took = left - sent[before]
-    return _Turn(np.maximum(sent, np.maximum.accumulate(left)), np.where(before >= 0, sent + took, _FOREVER))
-
-
-def overtaken_by(turn: _Turn, first: Any, resets: Resets, padded: Any) -> npt.NDArray[np.int64]:
+def overtaken_by(sent: Any, first: Any, resets: Resets) -> npt.NDArray[np.int64]:
     """For each packet, in the order sent, the place of the next one that the link carried.
 
     RESET_BETWEEN where a reset in between may have flushed the packet; NOT_OVERTAKEN where the link carried none later.
     """
-    passed = np.full(len(first), NOT_OVERTAKEN, dtype=np.int64)
+    passed = np.full(len(sent), NOT_OVERTAKEN, dtype=np.int64)
     following = -1
-    # Resets of one bearer do not overlap: those begun before the next packet's first frame, or before a frame was
-    # padded at this one's turn, less those that were over before its turn.
-    starts = _sorted(start for start, _ in resets)
-    until = np.searchsorted(starts, first, side="right")
-    since = np.searchsorted(_sorted(end for _, end in resets), turn.earliest)
-    idle = np.searchsorted(starts, _next(padded, turn.latest, _FOREVER), side="right")
-    for row in range(len(first) - 1, -1, -1):
+    # Resets of one bearer do not overlap: those begun by the next packet's first frame less those over before this one.
+    until = np.searchsorted(_sorted(start for start, _ in resets), first, side="right")
+    since = np.searchsorted(_sorted(end for _, end in resets), sent)
+    for row in range(len(sent) - 1, -1, -1):
         if following >= 0:
-            flushed = min(until[following], idle[row]) > since[row]
+            flushed = until[following] > since[row]
             passed[row] = RESET_BETWEEN if flushed else following
         if first[row] >= 0:
             following = row
     return passed
+
+
+def hardly_waited(sent: Any, first: Any, resets: Resets, padded: Any) -> npt.NDArray[np.bool_]:
+    """Which packets, in the order sent, were hardly waiting any more at any reset before the link carried a later one.
+
+    One sent before outlasted the reset, or the link padded a frame when the packet's turn had come: when it had had as
+    much time as the one before took to the air. That proves no drop: a packet that is sent again may be matched in its
+    own place, and frames may be made ahead of the air.
+    """
+    carried = np.flatnonzero(first >= 0)
+    place = np.searchsorted(carried, np.arange(len(first)))
+    before = np.concatenate([[-1], carried])[place]
+    after = np.append(carried, len(first))[np.searchsorted(carried, np.arange(len(first)), side="right")]
+    left = np.where(before >= 0, first[before], -1)
+    turn = np.where(before >= 0, left + sent - sent[before], _FOREVER)
+    starts, ends = _sorted(start for start, _ in resets), _sorted(end for _, end in resets)
+    over = np.searchsorted(ends, np.maximum(sent, left))
+    until = np.minimum(np.append(first, _FOREVER)[after], np.append(padded, _FOREVER)[np.searchsorted(padded, turn)])
+    return np.asarray(np.searchsorted(starts, until, side="right") <= over)
 
 
 class _Link(NamedTuple):
@@ -128,7 +121,6 @@ class _Link(NamedTuple):
     never: Any
     """Whether none of its octets was on the air, by the log."""
     passed: Any
-    turn: _Turn
 
 
 class _Queue(NamedTuple):
@@ -152,7 +144,7 @@ def _of_link(link: _Link, resets: Resets, logged: Coverage) -> npt.NDArray[np.in
     fate[link.never & (link.passed >= 0)] = DROPPED
     open_ = link.never & (link.passed < 0)
     leaves = np.where(link.first >= 0, link.first, -1)
-    leaves[open_] = _next(_sorted(end for _, end in resets), link.turn.earliest[open_], -1)
+    leaves[open_] = _next(_sorted(end for _, end in resets), link.sent[open_])
     judged = open_ & (leaves >= 0) & logged.covers(link.sent, leaves)
     queue = _Queue(link.sent, leaves, fate, open_, judged, _queue_known(link, logged))
     # A queue may be limited in packets or in octets: only what both allow is certain.
@@ -223,10 +215,10 @@ def _sorted(times: Iterable[int]) -> npt.NDArray[np.int64]:
     return np.array(sorted(times), dtype=np.int64)
 
 
-def _next(times: Any, after: Any, none: int) -> Any:
-    """For each time the next of sorted `times`, `none` where there is none."""
+def _next(times: Any, after: Any) -> Any:
+    """For each time the next of sorted `times`, -1 where there is none."""
     place = np.searchsorted(times, after)
-    return np.where(place < len(times), np.append(times, -1)[place], none)
+    return np.where(place < len(times), np.append(times, -1)[place], -1)
 
 
 def _limit(queue: _Queue, size: Any) -> tuple[int, int | None]:

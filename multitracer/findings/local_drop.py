@@ -53,7 +53,7 @@ def _finding(observed: Observations, sent: Any, group: Any, verdict: str) -> Fin
     if later >= 0:
         because += (
             f", and carried a packet that was sent {(sent[later] - sent[group[-1]]) / 1e6:.1f} ms after the last of"
-            " them, with no reset between that can have flushed them"
+            " them, with no reset between"
         )
     elif fates.fate[group[-1]] == DROPPED:
         because += ", and as many packets waited when they were sent as whenever the queue dropped one elsewhere"

@@ -1,7 +1,8 @@
 """When the sender of a link had nothing more to send, as the padding of its frames shows.
 
-UMTS RLC concatenates SDUs to fill a PDU of fixed size; it pads one only where no further data waits (25.322 9.2.2.8,
-11.3.2.1). LTE and NR cut PDUs to the size that is granted, so that theirs show nothing.
+UMTS RLC concatenates SDUs to fill a PDU of fixed size; it pads one only where no further data waits when it is made,
+which may be some time before it is on the air (25.322 9.2.2.8, 11.3.2.1). LTE and NR cut PDUs to the size that is
+granted, so that theirs show nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.link.coverage import one_log
 from multitracer.wire import rlc_umts
 
 if TYPE_CHECKING:
@@ -27,8 +29,8 @@ def padded_ns(frames: pd.DataFrame, links: pd.DataFrame, link: int) -> npt.NDArr
     """
     if str(links["protocol"].iat[link]) != "rlc-umts":
         return np.empty(0, dtype=np.int64)
-    mine = (frames["link"] == link) & frames["sent"] & (frames["type"] == "AMD") & (frames["transmission"] == 0)
-    found = frames.loc[mine, ["time_ns", "lis", "length_bytes", "data"]]
+    new = (frames["link"] == link) & frames["sent"] & (frames["type"] == "AMD") & (frames["transmission"] == 0)
+    found = frames.iloc[one_log(frames, np.flatnonzero(new.to_numpy()))]
     padded = [_is_padded(*row) for row in zip(found["lis"], found["length_bytes"], found["data"], strict=True)]
     return np.sort(found["time_ns"].to_numpy()[np.array(padded, dtype=np.bool_)])
 

@@ -82,6 +82,7 @@ from multitracer.tcp.sender_state import (
     TIMER_START,
     TOP,
     UNA,
+    WITHOUT_SACK,
     note_answered,
     note_asked,
     note_progress,
@@ -170,7 +171,8 @@ def on_retransmission(
         return False
     event = events[sender[EVENTS]]
     event[R_ROW], event[R_PAIRS], event[R_PAIRS_END] = row, number, number + stop - first
-    note_resend(sender, event, start == sender[UNA] and stop == first + 1 and notes[first, NOTE] < 0)
+    is_first_of_oldest = start == sender[UNA] and stop == first + 1 and notes[first, NOTE] < 0
+    note_resend(sender, event, is_first_of_oldest, stop - first, end - start)
     if sender[ANEW_TOP] > 0:
         decide_anew(sender, board, events[sender[EVENTS] - 1], segments, now)
     doubtful = sender[DOUBTFUL_WAIT]
@@ -348,6 +350,8 @@ def on_ack_segment(
     flags, options = word >> FLAGS, word >> OPTIONS
     if options & OPTION_SACK or (flags & SYN and options & OPTION_SACK_PERMITTED):
         sender[SACK_CAPABLE] = 1
+    elif flags & SYN:
+        sender[WITHOUT_SACK] = 1
     if not flags & ACK:
         return
     if sender[ROWS] == 0:
@@ -364,8 +368,9 @@ def on_ack_segment(
     if repeats and earliest >= 0:
         sender[DUPACKS] += 1
         sender[LAST_DUPACK] = now
-        note_asked(sender, segments, row)
-    sender[LAST_ACK] = row
+        note_asked(sender, board, segments, row, now)
+    if sender[LAST_ACK] < 0 or seq[row] >= seq[sender[LAST_ACK]]:  # a keep-alive is below
+        sender[LAST_ACK] = row
     if advances or 0 <= earliest < NEVER:
         sender[LAST_PROGRESS] = now
     elif earliest < 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from multitracer.compute.kernels import inlined, kernel
-from multitracer.tcp.scoreboard import NEVER, R_ASKED, SegmentColumns
+from multitracer.tcp.scoreboard import NEVER, ORIGINAL, R_ASKED, Scoreboard, SegmentColumns
 
 SECOND = 1_000_000_000
 MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which is longer
@@ -36,18 +36,22 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
 # timer had run then (0: UNA has advanced, or more was resent). LAST_DSACK is when an acknowledgement last came that
 # told nothing but a duplicate. LATEST_RESEND is the latest time at which one of the acknowledged segments was sent
 # again, of which any copy may have arrived (0: none was).
-# ASKED counts acknowledgements of UNA that repeat number and window, by a receiver that sends no SACK. MAYBE_NEEDLESS
-# counts resends whose octets may have come before; ANSWERED is what it was when UNA last advanced to data sent after
-# all of these (-1: never). LAST_ACK is the latest row of the receiver with an acknowledgement (-1: none). RECOVERED is
-# the end of the recovery that the latest advance of UNA ended (-1: it ended none).
+# WITHOUT_SACK: the receiver's SYN does not permit SACK. ASKED counts the acknowledgements of UNA that repeat all of the
+# one before, by such a receiver. MAYBE_NEEDLESS counts resent segments, as their octets may have come before; ANSWERED
+# is what it was when UNA last advanced to data sent after all of these (-1: never). LAST_ACK is the latest row of the
+# receiver with an acknowledgement, but for keep-alives (-1: none). RECOVERED is the end of the recovery that the latest
+# advance of UNA ended (-1: it ended none); of one that was undone before, UNDONE_END is.
 # FIRST_UNACKED is the first scoreboard row that is not fully acknowledged, ROWS the number of rows; FACTS, EVENTS and
 # PAIRS count facts, events and pairs; NEXT_BLOCK follows the latest SACK block, NEXT_ROW is the next row to replay.
 (UNA, TOP, HIGH_SACK, RECOVERY_END, SIMPLE_FROM, DUPACKS, SRTT, RTTVAR, RTO, LEAST_RTT,
  LAST_SENT, LAST_PROGRESS, NEWEST_ARRIVED, NEWEST_ECHO, ACKED_SEND_TIME, TIMER_START, BACKOFF, PROBE_SENT,
  PROBE_END, RECOVERY_STAMP, RECOVERY_RESENT, REORDERED, SACK_CAPABLE, SENDS_DSACKS, UNDONE_END, LAST_DUPACK,
  EARLIER_DUPACKS, LAST_RESENT, BY_TIMER, UNDONE_AT, UNDONE_OCTETS, ANEW_TOP, ANEW_END, FIRST_PARTIAL, LOSS_TOLD,
- DOUBTFUL_END, DOUBTFUL_WAIT, LAST_DSACK, LATEST_RESEND, ASKED, MAYBE_NEEDLESS, ANSWERED, LAST_ACK, RECOVERED,
- FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW, SENDER_FIELDS) = range(52)  # fmt: skip
+ DOUBTFUL_END, DOUBTFUL_WAIT, LAST_DSACK, LATEST_RESEND, WITHOUT_SACK, ASKED, MAYBE_NEEDLESS, ANSWERED, LAST_ACK,
+ RECOVERED, FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW, SENDER_FIELDS) = range(53)  # fmt: skip
+
+PACKET_OCTETS = 1_460
+"""Octets of data in a packet of Ethernet, at most: a longer record is several packets, which leave the host later."""
 
 
 @kernel
@@ -86,20 +90,20 @@ def note_progress(sender: Any, number: int, now: int) -> None:
 
 @inlined
 def asks_for_missing(sender: Any) -> bool:
-    """Whether an acknowledgement that repeated its number answers data sent once, later than the octet it asks for.
+    """Whether the receiver has asked for the oldest octets again because of data sent later (RFC 5681 4.2).
 
-    A resend makes the receiver repeat its number if it had the data, once; of those sent before the data that the
-    number acknowledges, all answers came before. Where it repeats it more often, that was for data above a hole
-    (RFC 5681 4.2).
+    It also repeats its number for each resent segment that it had before. The answers to those sent before the data
+    that the number acknowledges had come by then. One more repeat may be a copy that the network made.
     """
-    return bool(sender[ANSWERED] >= 0 and sender[ASKED] > sender[MAYBE_NEEDLESS] - sender[ANSWERED])
+    needless = sender[MAYBE_NEEDLESS] - sender[ANSWERED]
+    return bool(sender[ANSWERED] >= 0 and sender[ASKED] > needless + 1)
 
 
 @inlined
-def note_resend(sender: Any, event: Any, first_of_oldest: bool) -> None:
-    """Something was sent again; `first_of_oldest`: the oldest segment, for the first time."""
-    event[R_ASKED] = 1 if first_of_oldest and asks_for_missing(sender) else 0
-    sender[MAYBE_NEEDLESS] += 1 - event[R_ASKED]
+def note_resend(sender: Any, event: Any, is_first_of_oldest: bool, rows: int, octets: int) -> None:
+    """Something was sent again, of so many scoreboard rows; a record of more than a packet's octets is several."""
+    event[R_ASKED] = 1 if is_first_of_oldest and asks_for_missing(sender) else 0
+    sender[MAYBE_NEEDLESS] += max(rows, -(-octets // PACKET_OCTETS))
 
 
 @inlined
@@ -110,8 +114,17 @@ def note_answered(sender: Any, sent: int) -> None:
 
 
 @inlined
-def note_asked(sender: Any, segments: SegmentColumns, row: int) -> None:
-    """Segment `row` repeats an acknowledgement: count it unless it tells of a window, or SACK blocks tell more."""
-    before = sender[LAST_ACK]
-    if before >= 0 and sender[SACK_CAPABLE] == 0 and segments.window_bytes[row] == segments.window_bytes[before]:
+def note_asked(sender: Any, board: Scoreboard, segments: SegmentColumns, row: int, now: int) -> None:
+    """Segment `row` repeats the number of UNA: count it if data sent later may have made the receiver do so.
+
+    For each repeat there must be another segment above the oldest one, sent a round trip ago. One with another window
+    or another sequence number says something else, as a keep-alive does; with no window it refuses a probe.
+    """
+    before, later = sender[LAST_ACK], sender[FIRST_UNACKED] + sender[ASKED] + 1
+    if before < 0 or sender[WITHOUT_SACK] == 0 or later >= sender[ROWS] or sender[LEAST_RTT] == NEVER:
+        return
+    window = segments.window_bytes[row]
+    same = window == segments.window_bytes[before] and segments.seq[row] == segments.seq[before]
+    came = now - segments.time_ns[board.notes[later, ORIGINAL]] >= sender[LEAST_RTT] // 10 * 9
+    if window > 0 and same and came:
         sender[ASKED] += 1

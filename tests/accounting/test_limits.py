@@ -158,7 +158,7 @@ def test_what_later_data_passed_without_sack_is_taken_for_lost() -> None:
     """Acknowledgements that repeat their number show a hole, as the sender itself takes them to (RFC 5681 3.2)."""
     flight = [data(101 + n, 101 + 100 * n, 201 + 100 * n) for n in range(4)]
     repeated = [ack(202 + n, 101) for n in range(3)]
-    script = (*WARM, *flight, *repeated, again(204.1, 101, 201), ack(404, 501))
+    script = (syn_ack(-1, sack=False), *WARM, *flight, *repeated, again(204.1, 101, 201), ack(404, 501))
     assert judged(*script)["spurious"].tolist() == ["unknown"]
     spent = milliseconds(found(*script))
     # Its data may have been on a bottleneck of no known rate before.

@@ -122,9 +122,9 @@ def test_a_queue_that_may_be_limited_in_octets_proves_nothing_by_its_packets() -
     assert found[5:7] == [LIKELY_FLUSHED, LIKELY_FLUSHED]
 
 
-def test_a_reset_that_a_packet_sent_before_outlasted_flushed_none_behind_it() -> None:
-    """It had waited in front, where the reset takes the octets that the link was given first."""
-    assert fates([(0, 10), (1, 70), (2, -1), (3, 80)], [(40, 50)])[2] == DROPPED
+def test_a_reset_that_a_packet_sent_before_outlasted_is_charged_with_none_behind_it() -> None:
+    """It waited in front, where a reset takes the octets that the link was given first; unless a resend was matched."""
+    assert fates([(0, 10), (1, 70), (2, -1), (3, 80)], [(40, 50)])[2] == UNKNOWN
     assert fates([(0, 10), (1, 30), (2, -1), (3, 80)], [(40, 50)])[2] == LIKELY_FLUSHED
 
 

@@ -15,7 +15,7 @@ LINKS = pd.DataFrame({"protocol": ["rlc-umts", "rlc-nr"]})
 def frames(*rows: tuple[int, str, int, tuple[int, ...] | None]) -> pd.DataFrame:
     """Frames of 44 octets: time, type, transmission, and length indicators as encoded."""
     columns = dict(zip(("time_ns", "type", "transmission", "lis"), zip(*rows, strict=True), strict=True))
-    return pd.DataFrame({**columns, "link": 0, "sent": True, "length_bytes": 44, "data": None})
+    return pd.DataFrame({**columns, "link": 0, "sent": True, "length_bytes": 44, "data": None, "input": 0})
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,9 @@ def ack(
     return Segment(ms, 1, ack=number, options=options, sacks=sacks, dsack=dsack, echo=echo, window=window)
 
 
-def syn_ack(ms: float) -> Segment:
-    """The SYN+ACK of a receiver that permits SACK, and so reports duplicates."""
-    return Segment(ms, 1, flags=SYN | ACK, options=OPTION_SACK_PERMITTED)
+def syn_ack(ms: float, *, sack: bool = True) -> Segment:
+    """The SYN+ACK of a receiver that permits SACK, and so reports duplicates; or of one that does not."""
+    return Segment(ms, 1, flags=SYN | ACK, options=OPTION_SACK_PERMITTED if sack else 0)
 
 
 FLIGHT = [data(n, 1 + 100 * n, 101 + 100 * n) for n in range(5)]
