@@ -177,7 +177,7 @@ def _look_at(
         limit_directions(mine, groups.order, groups.words, capture, blocks, known, room, found)
         return (
             room.ledger.kept[: room.ledger.current[KEPT]].copy(), room.changes[: room.changed[0]].copy(),
-            room.pool[: room.pooled[0]].copy(), room.singles[: room.single[0]].copy(),
+            room.pool[: room.pooled[0]].copy(), room.singles[: room.singles_noted[0]].copy(),
         )  # fmt: skip
 
     lists = concurrently(look_at_part, halves(directions.stop - directions.begin))
@@ -409,7 +409,7 @@ def find_queue_at_least(end: int, room: Room, shared_bps: float, loses_singles: 
     shared_bps = shared_bps if shared_bps > 0 and fits(shared_bps, room, count) else 0.0
     rate = rate_of_bursts(events, state, least, samples, count, flags, room.histogram)
     count = sample_singles(events, state, least, flags, samples)
-    note_singles(end, samples, count, room.singles, room.single)
+    note_singles(end, samples, count, room.singles, room.singles_noted)
     if rate == 0 or not is_spread(samples, count, rate):
         rate = max(fastest_rate(samples, count), shared_bps)
     if rate > 0:

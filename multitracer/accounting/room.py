@@ -33,7 +33,7 @@ class Room(NamedTuple):
     """The number of rows of `pool`, one element."""
     singles: Any
     """Single deliveries of ends whose own do not show their path's rate, as `shared_rates` reads them."""
-    single: Any
+    singles_noted: Any
     """The number of rows of `singles`, one element."""
 
 

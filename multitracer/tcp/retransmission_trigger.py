@@ -284,7 +284,7 @@ def is_recovered_and_due(sender: Any, start: int, elapsed: int) -> bool:
     """Whether the timer may have run out, and duplicates ask for what follows a recovery without SACK.
 
     NewReno begins no fast retransmit then: they may answer what it sent again needlessly (RFC 6582 3.2 step 2, 4.1).
-    Reno does, and who found that recovery needless and undid it.
+    Reno begins one, and so does a sender that undid the recovery because it was needless.
     """
     recovered = sender[UNA] in (sender[RECOVERED], sender[UNDONE_END]) and sender[SACK_CAPABLE] == 0
     return bool(recovered and start == sender[UNA] and elapsed >= least_rto(sender))

@@ -1,4 +1,4 @@
-"""Values that take long to make, such as analyses: made once by the processes of one run of the tests.
+"""Values that take long to make, such as analyses: made once in a run of tests, or twice where two need one at once.
 
 What one process of `-n` has made, another loads; in a run without `-n` they are only kept in memory.
 """
