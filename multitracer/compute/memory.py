@@ -1,20 +1,23 @@
-"""Settings of the garbage collector and of memory for one command, set once by the command line."""
+"""Settings of the garbage collector and of libraries' threads for one command, set once by the command line."""
 
 from __future__ import annotations
 
 import gc
+import os
 
 _NEW_OBJECTS = 2_000_000
 """A hundred thousand findings are a million: each search among those takes a twentieth of a second."""
 
 
 def settle() -> None:
-    """Tune garbage collection for a process that runs one command and ends.
+    """Tune the interpreter for a process that runs one command and ends; to be called before NumPy is imported.
 
     Reference cycles are few, and by default the collector searches for them at every 700th new object, which takes a
-    tenth of the time.
+    tenth of the time. Only small matrices are multiplied here: the threads that OpenBLAS starts with NumPy, one for
+    each further processor, would do nothing but poll for work, which takes that processor for a tenth of a second.
     """
     gc.set_threshold(_NEW_OBJECTS)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def search_rarely() -> tuple[int, int, int]:
