@@ -1,12 +1,8 @@
-"""Records scenarios at random and compares what `analyze` finds with the truth: a line each, and what they add up to.
-
-python benchmarks/recordings.py [FIRST] [COUNT] [LONGEST_S] [--wide]
-
-With --wide, scenarios of every link protocol, channel and workload that can be recorded.
-"""
+"""Records scenarios at random, and compares what `analyze` finds with the truth: a line each, and their sum."""
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 import time
@@ -83,7 +79,10 @@ def _sum(done: list[Compared]) -> str:
 
 
 if __name__ == "__main__":
-    wide = "--wide" in sys.argv
-    given = [float(text) for text in sys.argv[1:] if text != "--wide"]
-    first, count, longest_s = given + [0, 20, 40 if wide else 120][len(given) :]
-    main(int(first), int(count), longest_s, wide=wide)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("first", nargs="?", type=int, default=0, help="the number of the first scenario; default: 0")
+    parser.add_argument("count", nargs="?", type=int, default=20, help="how many; default: 20")
+    parser.add_argument("longest_s", nargs="?", type=float, help="the longest one, in s; default: 120, or 40 if wide")
+    parser.add_argument("--wide", action="store_true", help="scenarios of every link protocol, channel and workload")
+    asked = parser.parse_args()
+    main(asked.first, asked.count, asked.longest_s or (40 if asked.wide else 120), wide=asked.wide)

@@ -21,6 +21,8 @@ COPY_KEY = (
 )  # fmt: skip
 _FEW = 20_000
 """Fewer fingerprints are sorted sooner than a kernel is loaded."""
+_MOST_STEPS = 500
+"""In a hash table half full, of 10**7 keys that are random none is more than a hundred slots away from its own."""
 
 
 def fingerprint(some: pd.DataFrame, names: Sequence[str]) -> npt.NDArray[np.uint64]:
@@ -49,12 +51,14 @@ def mix_word(mixed: Any, word: Any) -> int:
 
 def repeated(key: npt.NDArray[Any], most: int) -> Ints:
     """Positions of the fingerprints that occur more than once, but no more than `most` times; ascending."""
-    if len(key) < _FEW:
-        _, which, count = np.unique(key, return_inverse=True, return_counts=True)
-        return np.flatnonzero((count[which] > 1) & (count[which] <= most))
-    slots = np.zeros(1 << (2 * len(key)).bit_length(), dtype=np.int32)  # at most half full
-    counts, found = np.zeros(len(key), dtype=np.int32), np.empty(len(key), dtype=np.int32)
-    return found[: find_repeated(key.view(np.int64), most, slots, counts, found)].astype(np.int64)
+    if len(key) >= _FEW:
+        slots = np.zeros(1 << (2 * len(key)).bit_length(), dtype=np.int32)  # at most half full
+        counts, found = np.zeros(len(key), dtype=np.int32), np.empty(len(key), dtype=np.int32)
+        number = find_repeated(key.view(np.int64), most, slots, counts, found)
+        if number >= 0:
+            return found[:number].astype(np.int64)
+    _, which, count = np.unique(key, return_inverse=True, return_counts=True)
+    return np.flatnonzero((count[which] > 1) & (count[which] <= most))
 
 
 @kernel
@@ -62,12 +66,15 @@ def find_repeated(key: Any, most: int, slots: Any, counts: Any, found: Any) -> i
     """Fill `found` with the positions of the keys that occur 2 to `most` times; returns their number.
 
     `slots` is a hash table of 1 + the position at which a key occurs first, where `counts` says how often it occurs.
+    Returns -1 where a key is far from its own slot: packets may be made so that many keys have the same one.
     """
     mask = np.int64(len(slots) - 1)
     for at in range(len(key)):
-        slot = key[at] & mask
+        slot, steps = key[at] & mask, 0
         while slots[slot] > 0 and key[slots[slot] - 1] != key[at]:
-            slot = (slot + 1) & mask
+            slot, steps = (slot + 1) & mask, steps + 1
+            if steps > _MOST_STEPS:
+                return -1
         if slots[slot] == 0:
             slots[slot] = at + 1
         found[at] = slots[slot] - 1

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from multitracer.model.schema import ACK, FIN, SYN
 from multitracer.vantage import fingerprints, renumbering, translated_copies
-from multitracer.vantage.fingerprints import repeated
+from multitracer.vantage.fingerprints import find_repeated, repeated
 
 WIDTHS = {
     "input": "int16", "interface": "int16", "flow": "int32", "raw_seq": "uint32", "raw_ack": "uint32",
@@ -54,6 +54,14 @@ def test_what_is_repeated_is_found_at_all_its_positions(keys: list[int], most: i
     """Ascending; what occurs once, or more often than is asked for, is not."""
     found = repeated(np.array(keys, dtype=np.int64), most)
     assert found.tolist() == [at for at, key in enumerate(keys) if 1 < keys.count(key) <= most]
+
+
+def test_keys_that_all_have_one_slot_are_sorted() -> None:
+    """Packets can be made so that their keys do: the table, in which each would be looked for past all, is given up."""
+    keys = np.r_[np.arange(2000), [3, 5, 5]] << 40
+    slots, counts, found = (np.zeros(size, dtype=np.int32) for size in (4096, len(keys), len(keys)))
+    assert find_repeated(keys, 9, slots, counts, found) == -1
+    assert repeated(keys, 9).tolist() == [3, 5, 2000, 2001, 2002]
 
 
 def common(drawn: list[tuple[int, ...]]) -> Iterator[tuple[int, int]]:
