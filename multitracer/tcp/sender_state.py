@@ -37,10 +37,11 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
 # told nothing but a duplicate. LATEST_RESEND is the latest time at which one of the acknowledged segments was sent
 # again, of which any copy may have arrived (0: none was).
 # WITHOUT_SACK: the receiver's SYN does not permit SACK. ASKED counts the acknowledgements of UNA that repeat all of the
-# one before, by such a receiver. MAYBE_NEEDLESS counts resent segments, as their octets may have come before; ANSWERED
-# is what it was when UNA last advanced to data sent after all of these (-1: never). LAST_ACK is the latest row of the
-# receiver with an acknowledgement, but for keep-alives (-1: none). RECOVERED is the end of the recovery that the latest
-# advance of UNA ended (-1: it ended none); of one that was undone before, UNDONE_END is.
+# one before, by such a receiver; NO_COPY: the first of them is a packet of its own. MAYBE_NEEDLESS counts resent
+# segments, as their octets may have come before; ANSWERED is what it was when UNA last advanced to data sent after all
+# of these (-1: never). LAST_ACK is the latest row of the receiver with an acknowledgement, but for keep-alives (-1:
+# none). RECOVERED is the end of the recovery that the latest advance of UNA ended (-1: it ended none); of one that was
+# undone before, UNDONE_END is.
 # FIRST_UNACKED is the first scoreboard row that is not fully acknowledged, ROWS the number of rows; FACTS, EVENTS and
 # PAIRS count facts, events and pairs; NEXT_BLOCK follows the latest SACK block, NEXT_ROW is the next row to replay.
 (UNA, TOP, HIGH_SACK, RECOVERY_END, SIMPLE_FROM, DUPACKS, SRTT, RTTVAR, RTO, LEAST_RTT,
@@ -48,7 +49,8 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
  PROBE_END, RECOVERY_STAMP, RECOVERY_RESENT, REORDERED, SACK_CAPABLE, SENDS_DSACKS, UNDONE_END, LAST_DUPACK,
  EARLIER_DUPACKS, LAST_RESENT, BY_TIMER, UNDONE_AT, UNDONE_OCTETS, ANEW_TOP, ANEW_END, FIRST_PARTIAL, LOSS_TOLD,
  DOUBTFUL_END, DOUBTFUL_WAIT, LAST_DSACK, LATEST_RESEND, WITHOUT_SACK, ASKED, MAYBE_NEEDLESS, ANSWERED, LAST_ACK,
- RECOVERED, FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW, SENDER_FIELDS) = range(53)  # fmt: skip
+ RECOVERED, NO_COPY, FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW,
+ SENDER_FIELDS) = range(54)  # fmt: skip
 
 PACKET_OCTETS = 1_460
 """Octets of data in a packet of Ethernet, at most: a longer record is several packets, which leave the host later."""
@@ -93,10 +95,12 @@ def asks_for_missing(sender: Any) -> bool:
     """Whether the receiver has asked for the oldest octets again because of data sent later (RFC 5681 4.2).
 
     It also repeats its number for each resent segment that it had before. The answers to those sent before the data
-    that the number acknowledges had come by then. One more repeat may be a copy that the network made.
+    that the number acknowledges had come by then. One more repeat may be a copy that the network made, unless it is
+    the first one, and a packet of its own.
     """
     needless = sender[MAYBE_NEEDLESS] - sender[ANSWERED]
-    return bool(sender[ANSWERED] >= 0 and sender[ASKED] > needless + 1)
+    copies = 0 if needless == 0 and sender[NO_COPY] else 1
+    return bool(sender[ANSWERED] >= 0 and sender[ASKED] > needless + copies)
 
 
 @inlined
@@ -127,4 +131,15 @@ def note_asked(sender: Any, board: Scoreboard, segments: SegmentColumns, row: in
     same = window == segments.window_bytes[before] and segments.seq[row] == segments.seq[before]
     came = now - segments.time_ns[board.notes[later, ORIGINAL]] >= sender[LEAST_RTT] // 10 * 9
     if window > 0 and same and came:
+        if sender[ASKED] == 0:
+            sender[NO_COPY] = 1 if is_later_packet(segments.ip_id[row], segments.ip_id[before]) else 0
         sender[ASKED] += 1
+
+
+@inlined
+def is_later_packet(ip_id: int, before: int) -> bool:
+    """Whether a packet is another one than the one before, and no earlier one, by their IP identifications.
+
+    Hosts count them up, modulo 2**16, or draw them; a copy has that of its original (RFC 6864 4.1). -1: IPv6 has none.
+    """
+    return min(ip_id, before) >= 0 and 0 < (ip_id - before) & 0xFFFF < 1 << 15

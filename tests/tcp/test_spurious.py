@@ -171,6 +171,28 @@ def test_a_number_that_is_repeated_for_another_reason_shows_nothing(answers: tup
     assert passed(WITHOUT_SACK, *WARM, *FLIGHT, *answers, *RESENT) == [False]
 
 
+@pytest.mark.parametrize(
+    ("before", "repeat", "told"),
+    [(7, 8, True), (0xFFFF, 0, True), (7, 7, False), (8, 7, False), (0, 0, False), (7, -1, False), (-1, 7, False),
+     (-1, -1, False)],
+    ids=["the next", "the next, modulo", "a copy", "an earlier one", "none drawn", "unknown", "unknown before", "IPv6"],
+)  # fmt: skip
+def test_one_repeat_is_enough_where_it_is_surely_no_copy(before: int, repeat: int, told: bool):
+    """Its IP identification is a later one; of a copy it is the same."""
+    first, answer = WARM[-1]._replace(ip_id=before), ack(301, 101)._replace(ip_id=repeat)
+    assert passed(WITHOUT_SACK, *WARM[:-1], first, *FLIGHT, answer, *RESENT) == [told]
+
+
+def test_one_repeat_after_a_resend_is_not_enough_though_it_is_no_copy():
+    """It may be the answer to the resend, which may have come twice, and the next one a copy."""
+    lost, resent = data(200, 101, 201), again(600, 101, 201)
+    later = [data(610 + n, 201 + 100 * n, 301 + 100 * n) for n in range(5)]
+    answers = [ack(650 if n == 0 else 720 + n, 201)._replace(ip_id=n) for n in range(4)]
+    script = (WITHOUT_SACK, *WARM, lost, resent, answers[0], *later)
+    rest = (again(800, 201, 301), ack(900, 701))
+    assert [passed(*script, *answers[1:stop], *rest)[-1] for stop in (2, 3, 4)] == [False, False, True]
+
+
 @pytest.mark.parametrize("first", [(), (syn_ack(-1),)])
 def test_only_without_sack_a_repeated_number_shows_that_later_data_passed(first: tuple[Segment, ...]):
     """With it, blocks would say so; whether it was agreed on is not known of a capture that lacks the handshake."""
