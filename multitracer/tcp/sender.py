@@ -209,7 +209,7 @@ def advance_una(sender: Any, board: Scoreboard, time_ns: Any, number: int, now: 
     while stop < sender[ROWS] and ends[stop] <= number:
         stop += 1
     if stop > first:
-        note_answered(sender, time_ns[notes[stop - 1, ORIGINAL]])
+        note_answered(sender, time_ns[notes[stop - 1, ORIGINAL]], now)
     sender[FIRST_UNACKED], sender[UNA], sender[TIMER_START], sender[ACKED_SEND_TIME] = stop, number, now, -1
     sender[DUPACKS] = sender[EARLIER_DUPACKS] = sender[PROBE_SENT] = sender[BACKOFF] = sender[NEWEST_ECHO] = 0
     sender[LOSS_TOLD] = sender[DOUBTFUL_WAIT] = sender[ASKED] = 0

@@ -38,10 +38,10 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
 # again, of which any copy may have arrived (0: none was).
 # WITHOUT_SACK: the receiver's SYN does not permit SACK. ASKED counts the acknowledgements of UNA that repeat all of the
 # one before, by such a receiver; NO_COPY: the first of them is a packet of its own. MAYBE_NEEDLESS counts resent
-# segments, as their octets may have come before; ANSWERED is what it was when UNA last advanced to data sent after all
-# of these (-1: never). LAST_ACK is the latest row of the receiver with an acknowledgement, but for keep-alives (-1:
-# none). RECOVERED is the end of the recovery that the latest advance of UNA ended (-1: it ended none); of one that was
-# undone before, UNDONE_END is.
+# segments, as their octets may have come before; NEEDED those of the latest resend, if it was asked for (0: it was
+# not). ANSWERED is what MAYBE_NEEDLESS was when UNA last advanced to data sent after all of these (-1: never). LAST_ACK
+# is the latest row of the receiver with an acknowledgement, but for keep-alives (-1: none). RECOVERED is the end of the
+# recovery that the latest advance of UNA ended (-1: it ended none); of one that was undone before, UNDONE_END is.
 # FIRST_UNACKED is the first scoreboard row that is not fully acknowledged, ROWS the number of rows; FACTS, EVENTS and
 # PAIRS count facts, events and pairs; NEXT_BLOCK follows the latest SACK block, NEXT_ROW is the next row to replay.
 (UNA, TOP, HIGH_SACK, RECOVERY_END, SIMPLE_FROM, DUPACKS, SRTT, RTTVAR, RTO, LEAST_RTT,
@@ -49,8 +49,8 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
  PROBE_END, RECOVERY_STAMP, RECOVERY_RESENT, REORDERED, SACK_CAPABLE, SENDS_DSACKS, UNDONE_END, LAST_DUPACK,
  EARLIER_DUPACKS, LAST_RESENT, BY_TIMER, UNDONE_AT, UNDONE_OCTETS, ANEW_TOP, ANEW_END, FIRST_PARTIAL, LOSS_TOLD,
  DOUBTFUL_END, DOUBTFUL_WAIT, LAST_DSACK, LATEST_RESEND, WITHOUT_SACK, ASKED, MAYBE_NEEDLESS, ANSWERED, LAST_ACK,
- RECOVERED, NO_COPY, FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW,
- SENDER_FIELDS) = range(54)  # fmt: skip
+ RECOVERED, NO_COPY, NEEDED, FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW,
+ SENDER_FIELDS) = range(55)  # fmt: skip
 
 PACKET_OCTETS = 1_460
 """Octets of data in a packet of Ethernet, at most: a longer record is several packets, which leave the host later."""
@@ -107,12 +107,21 @@ def asks_for_missing(sender: Any) -> bool:
 def note_resend(sender: Any, event: Any, is_first_of_oldest: bool, rows: int, octets: int) -> None:
     """Something was sent again, of so many scoreboard rows; a record of more than a packet's octets is several."""
     event[R_ASKED] = 1 if is_first_of_oldest and asks_for_missing(sender) else 0
-    sender[MAYBE_NEEDLESS] += max(rows, -(-octets // PACKET_OCTETS))
+    packets = max(rows, -(-octets // PACKET_OCTETS))
+    sender[MAYBE_NEEDLESS] += packets
+    sender[NEEDED] = packets if event[R_ASKED] == 1 else 0
 
 
 @inlined
-def note_answered(sender: Any, sent: int) -> None:
-    """UNA advanced to the end of data that was first sent at a time (ns)."""
+def note_answered(sender: Any, sent: int, now: int) -> None:
+    """UNA advanced to the end of data that was first sent at a time (ns).
+
+    What was asked for and sent again is taken for lost if it is acknowledged no sooner than a round trip later: else
+    it was acknowledged because of an earlier copy (RFC 8985 6.2, step 2), which had been overtaken.
+    """
+    if now - sender[LAST_RESENT] >= sender[LEAST_RTT] // 10 * 9:
+        sender[MAYBE_NEEDLESS] -= sender[NEEDED]
+    sender[NEEDED] = 0
     if sent > sender[LAST_RESENT]:
         sender[ANSWERED] = sender[MAYBE_NEEDLESS]
 

@@ -193,6 +193,16 @@ def test_one_repeat_after_a_resend_is_not_enough_though_it_is_no_copy():
     assert [passed(*script, *answers[1:stop], *rest)[-1] for stop in (2, 3, 4)] == [False, False, True]
 
 
+@pytest.mark.parametrize(("answered_ms", "told"), [(400, True), (380, False)])
+def test_a_resend_that_was_asked_for_explains_a_repeat_if_it_is_answered_too_soon(answered_ms: float, told: bool):
+    """What is acknowledged in less than a round trip was not lost: it comes twice, and makes the receiver repeat."""
+    asked = tuple(ack(301 + n, 101)._replace(ip_id=1 + n) for n in range(2))
+    later = tuple(data(405 + n, 501 + 100 * n, 601 + 100 * n) for n in range(3))
+    answers = (ack(answered_ms, 501)._replace(ip_id=3), *later, ack(510, 501)._replace(ip_id=4))
+    script = (WITHOUT_SACK, *WARM, *FLIGHT, *asked, RESENT[0], *answers, again(1500, 501, 601), ack(1600, 801))
+    assert passed(*script) == [True, told]
+
+
 @pytest.mark.parametrize("first", [(), (syn_ack(-1),)])
 def test_only_without_sack_a_repeated_number_shows_that_later_data_passed(first: tuple[Segment, ...]):
     """With it, blocks would say so; whether it was agreed on is not known of a capture that lacks the handshake."""
