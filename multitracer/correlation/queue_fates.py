@@ -4,7 +4,8 @@ The queue before the link is first in, first out. A packet that a later one over
 dropped (`DROPPED`). Where a reset lies between, the packet may have waited until the reset flushed it. The queue's own
 behaviour elsewhere decides: it took packets with up to `took` others waiting, and dropped those that met `full` or
 more. Where it never dropped one, nothing shows that it has a limit, and the reset has likely flushed what was waiting:
-unless something speaks against its having waited, see `hardly_waited`.
+unless something speaks against its having waited, see `hardly_waited`. A reset may spare what the link was not given
+yet: only what a later packet overtook is known to be gone.
 
 All that holds only while the log of the link's sender has every frame. Where it lacks some, they may be the packet's;
 and how many were waiting is not known until the link carries a packet that was sent after the hole.
@@ -63,10 +64,10 @@ def queue_fates(
         overtaken = passed >= 0
         overtaken[overtaken] = ~logged.covers(sent[rows][overtaken], first[rows][passed[overtaken]])
         passed[overtaken] = NOT_LOGGED
-        fates.fate[rows] = _of_link(_Link(sent[rows], first[rows], size[rows], never, passed), resets, logged)
-        if resets:
-            gone = hardly_waited(sent[rows], first[rows], resets, padded_of(int(number)))
-            fates.fate[rows[never & (passed == RESET_BETWEEN) & gone]] = UNKNOWN
+        turn = turns(first[rows])
+        gone = hardly_waited(sent[rows], first[rows], turn, resets, padded_of(int(number)) if resets else None)
+        packets = _Link(sent[rows], first[rows], size[rows], never, passed, np.maximum(sent[rows], turn), gone)
+        fates.fate[rows] = _of_link(packets, resets, logged)
         fates.overtaken_by[rows] = np.where(passed >= 0, rows[np.maximum(passed, 0)], passed)
     # Of links side by side one carries what the other never has.
     elsewhere = (first < 0) & (segment >= 0) & np.isin(segment, segment[first >= 0])
@@ -93,22 +94,27 @@ def overtaken_by(sent: Any, first: Any, resets: Resets) -> npt.NDArray[np.int64]
     return passed
 
 
-def hardly_waited(sent: Any, first: Any, resets: Resets, padded: Any) -> npt.NDArray[np.bool_]:
+def turns(first: Any) -> npt.NDArray[np.int64]:
+    """When all that was sent before each packet, and that the link carried, was on the air; -1 where nothing was."""
+    return np.maximum.accumulate(np.append(-1, first))[:-1]
+
+
+def hardly_waited(sent: Any, first: Any, turn: Any, resets: Resets, padded: Any) -> npt.NDArray[np.bool_]:
     """Which packets, in the order sent, were hardly waiting any more at any reset before the link carried a later one.
 
-    One sent before outlasted the reset, or the link padded a frame when the packet's turn had come: when it had had as
-    much time as the one before took to the air. That proves no drop: a packet that is sent again may be matched in its
-    own place, and frames may be made ahead of the air.
+    One sent before outlasted the reset, or the link padded a frame when the packet had had as much time as the one
+    before took to the air. That proves no drop: a packet that is sent again may be matched in its own place, and frames
+    may be made ahead of the air. `turn` is that of `turns`; `padded` is None of a link that was not reset.
     """
-    carried = np.flatnonzero(first >= 0)
-    place = np.searchsorted(carried, np.arange(len(first)))
-    before = np.concatenate([[-1], carried])[place]
-    after = np.append(carried, len(first))[np.searchsorted(carried, np.arange(len(first)), side="right")]
-    left = np.where(before >= 0, first[before], -1)
-    turn = np.where(before >= 0, left + sent - sent[before], _FOREVER)
+    if padded is None:
+        return np.zeros(len(first), dtype=np.bool_)
+    carried, rows = np.flatnonzero(first >= 0), np.arange(len(first))
+    before = np.append(-1, carried)[np.searchsorted(carried, rows)]
+    after = np.append(carried, len(first))[np.searchsorted(carried, rows, side="right")]
+    due = np.where(before >= 0, first[before] + sent - sent[before], _FOREVER)
     starts, ends = _sorted(start for start, _ in resets), _sorted(end for _, end in resets)
-    over = np.searchsorted(ends, np.maximum(sent, left))
-    until = np.minimum(np.append(first, _FOREVER)[after], np.append(padded, _FOREVER)[np.searchsorted(padded, turn)])
+    over = np.searchsorted(ends, np.maximum(sent, turn))
+    until = np.minimum(np.append(first, _FOREVER)[after], np.append(padded, _FOREVER)[np.searchsorted(padded, due)])
     return np.asarray(np.searchsorted(starts, until, side="right") <= over)
 
 
@@ -121,6 +127,10 @@ class _Link(NamedTuple):
     never: Any
     """Whether none of its octets was on the air, by the log."""
     passed: Any
+    since: Any
+    """From when on it was the next, if not sooner."""
+    gone: Any
+    """Whether it was hardly waiting at any reset."""
 
 
 class _Queue(NamedTuple):
@@ -128,12 +138,14 @@ class _Queue(NamedTuple):
 
     sent: Any
     leaves: Any
-    """When its first frame was sent; when a reset would have flushed it; -1 for never."""
+    """When its first frame was sent, or the first reset began that may have flushed it; -1 for never."""
+    latest: Any
+    """By when it had left surely."""
     fate: Any
     open_: Any
     """Whether it may have waited, or have been dropped."""
     judged: Any
-    """Whether the log has all frames while it may have waited."""
+    """Whether it waited for a reset, if it was taken, and the log has all frames until then."""
     known: Any
     """Whether it is known how many were waiting when it was sent."""
 
@@ -143,16 +155,26 @@ def _of_link(link: _Link, resets: Resets, logged: Coverage) -> npt.NDArray[np.in
     fate = np.where(link.never, UNKNOWN, ON_AIR).astype(np.int8)
     fate[link.never & (link.passed >= 0)] = DROPPED
     open_ = link.never & (link.passed < 0)
-    leaves = np.where(link.first >= 0, link.first, -1)
-    leaves[open_] = _next(_sorted(end for _, end in resets), link.sent[open_])
-    judged = open_ & (leaves >= 0) & logged.covers(link.sent, leaves)
-    queue = _Queue(link.sent, leaves, fate, open_, judged, _queue_known(link, logged))
+    ends = _sorted(end for _, end in resets)
+    reset = np.searchsorted(ends, link.since)
+    begins, over = (np.append(times, -1)[reset] for times in (_sorted(start for start, _ in resets), ends))
+    leaves = np.where(open_, begins, link.first)
+    # What no later packet overtook may have outlived the reset.
+    judged = open_ & ~link.gone & (over >= 0) & (link.passed == RESET_BETWEEN) & logged.covers(link.sent, over)
+    latest = np.where(link.first >= 0, link.first, _followed(link.first))
+    queue = _Queue(link.sent, leaves, latest, fate, open_, judged, _queue_known(link, logged))
     # A queue may be limited in packets or in octets: only what both allow is certain.
     packets = _by_limit(queue, np.ones(len(fate), dtype=np.int64))
     octets = _by_limit(queue, np.maximum(link.size, 1).astype(np.int64))
     both_flushed = np.isin(packets, (FLUSHED, LIKELY_FLUSHED)) & np.isin(octets, (FLUSHED, LIKELY_FLUSHED))
     doubtful = (packets != octets) & both_flushed
     return np.where(packets == octets, packets, np.where(doubtful, LIKELY_FLUSHED, UNKNOWN)).astype(np.int8)
+
+
+def _followed(first: Any) -> npt.NDArray[np.int64]:
+    """When the link sent the first frame of the next packet after each that it carried; _FOREVER for none."""
+    carried = np.flatnonzero(first >= 0)
+    return np.append(first[carried], _FOREVER)[np.searchsorted(carried, np.arange(len(first)), side="right")]
 
 
 def _queue_known(link: _Link, logged: Coverage) -> npt.NDArray[np.bool_]:
@@ -170,14 +192,13 @@ def _queue_known(link: _Link, logged: Coverage) -> npt.NDArray[np.bool_]:
 
 def _by_limit(queue: _Queue, size: Any) -> npt.NDArray[np.int8]:
     """The fates if the queue's limit counts `size` of each packet."""
-    fate, sent, leaves = queue.fate.copy(), queue.sent, queue.leaves
+    fate, sent = queue.fate.copy(), queue.sent
     took, full = _limit(queue, size)
     if full is not None and took >= full:
         return fate
-    waiting, perhaps = _Waiting(), _Waiting()
+    surely, perhaps = _Waiting(), _Waiting()
     for at in range(len(sent)):
-        held = waiting.held(sent[at])
-        most = held + perhaps.held(sent[at])
+        held, most = surely.held(sent[at]), perhaps.held(sent[at])
         if queue.judged[at] and queue.known[at]:
             if most + size[at] <= took:
                 fate[at] = FLUSHED
@@ -185,10 +206,10 @@ def _by_limit(queue: _Queue, size: Any) -> npt.NDArray[np.int8]:
                 fate[at] = LIKELY_FLUSHED
             elif held + size[at] >= full:
                 fate[at] = DROPPED
-        if fate[at] in (ON_AIR, FLUSHED, LIKELY_FLUSHED):
-            waiting.add(leaves[at], size[at])
-        elif queue.open_[at] and fate[at] == UNKNOWN:
-            perhaps.add(leaves[at] if leaves[at] >= 0 else _FOREVER, size[at])
+        if fate[at] in (ON_AIR, FLUSHED):
+            surely.add(queue.leaves[at], size[at])
+        if fate[at] != DROPPED:
+            perhaps.add(queue.latest[at], size[at])
     return fate
 
 
@@ -215,12 +236,6 @@ def _sorted(times: Iterable[int]) -> npt.NDArray[np.int64]:
     return np.array(sorted(times), dtype=np.int64)
 
 
-def _next(times: Any, after: Any) -> Any:
-    """For each time the next of sorted `times`, -1 where there is none."""
-    place = np.searchsorted(times, after)
-    return np.where(place < len(times), np.append(times, -1)[place], -1)
-
-
 def _limit(queue: _Queue, size: Any) -> tuple[int, int | None]:
     """(The most that the queue held when it took a packet, that one included; the least that it would have held with
     one that it dropped, or None).
@@ -232,7 +247,7 @@ def _limit(queue: _Queue, size: Any) -> tuple[int, int | None]:
     for at in range(len(sent)):
         with_it = waiting.held(sent[at]) + int(size[at])
         if queue.open_[at]:
-            unclear_until = max(unclear_until, int(leaves[at]) if leaves[at] >= 0 else _FOREVER)
+            unclear_until = max(unclear_until, int(queue.latest[at]))
         clear = queue.known[at] and sent[at] > unclear_until
         if fate[at] == DROPPED and clear:
             full = with_it if full is None else min(full, with_it)

@@ -322,8 +322,8 @@ _RULE_TEXTS = {
     rules.NEXT_MISSING: "the acknowledgement of the resend just below it stopped at these bytes",
     rules.NEVER_ACKED: "needless or not cannot be told: never acknowledged in this capture",
     rules.ACK_LOSS: "needless or not cannot be told: a lost acknowledgement would look the same",
-    rules.PASSED: "needless or not cannot be told: the receiver asked for these bytes more often than resends explain, "
-    "so that data sent later had come without them, which were lost or overtaken",
+    rules.PASSED: "needless or not cannot be told: the receiver asked for these bytes, so that data sent later had "
+    "come without them (lost or overtaken), unless the network copied a packet",
     rules.REORDERED: "needless or not cannot be told: this path reorders",
     rules.UNORDERED: f"needless or not cannot be told: another port, whose clock may be {CLOCKS_NS / 1e6:.0f} ms off, "
     "recorded an acknowledgement of it {near:.1f} ms away",

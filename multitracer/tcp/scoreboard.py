@@ -52,7 +52,6 @@ class SegmentColumns(NamedTuple):
     tsval: Any
     tsecr: Any
     window_bytes: Any
-    ip_id: Any
     near: Any
     """Of a retransmission whose order to its acknowledgement is not known: how far from it in ns another port, of
     another clock, recorded one, at least 1; else 0."""

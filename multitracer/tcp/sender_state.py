@@ -37,11 +37,11 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
 # told nothing but a duplicate. LATEST_RESEND is the latest time at which one of the acknowledged segments was sent
 # again, of which any copy may have arrived (0: none was).
 # WITHOUT_SACK: the receiver's SYN does not permit SACK. ASKED counts the acknowledgements of UNA that repeat all of the
-# one before, by such a receiver; NO_COPY: the first of them is a packet of its own. MAYBE_NEEDLESS counts resent
-# segments, as their octets may have come before; NEEDED those of the latest resend, if it was asked for (0: it was
-# not). ANSWERED is what MAYBE_NEEDLESS was when UNA last advanced to data sent after all of these (-1: never). LAST_ACK
-# is the latest row of the receiver with an acknowledgement, but for keep-alives (-1: none). RECOVERED is the end of the
-# recovery that the latest advance of UNA ended (-1: it ended none); of one that was undone before, UNDONE_END is.
+# one before, by such a receiver. MAYBE_NEEDLESS counts resent segments, as their octets may have come before; NEEDED
+# those of the latest resend, if it was asked for (0: it was not). ANSWERED is what MAYBE_NEEDLESS was when UNA last
+# advanced to data sent after all of these (-1: never). LAST_ACK is the latest row of the receiver with an
+# acknowledgement, but for keep-alives (-1: none). RECOVERED is the end of the recovery that the latest advance of UNA
+# ended (-1: it ended none); of one that was undone before, UNDONE_END is.
 # FIRST_UNACKED is the first scoreboard row that is not fully acknowledged, ROWS the number of rows; FACTS, EVENTS and
 # PAIRS count facts, events and pairs; NEXT_BLOCK follows the latest SACK block, NEXT_ROW is the next row to replay.
 (UNA, TOP, HIGH_SACK, RECOVERY_END, SIMPLE_FROM, DUPACKS, SRTT, RTTVAR, RTO, LEAST_RTT,
@@ -49,11 +49,12 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
  PROBE_END, RECOVERY_STAMP, RECOVERY_RESENT, REORDERED, SACK_CAPABLE, SENDS_DSACKS, UNDONE_END, LAST_DUPACK,
  EARLIER_DUPACKS, LAST_RESENT, BY_TIMER, UNDONE_AT, UNDONE_OCTETS, ANEW_TOP, ANEW_END, FIRST_PARTIAL, LOSS_TOLD,
  DOUBTFUL_END, DOUBTFUL_WAIT, LAST_DSACK, LATEST_RESEND, WITHOUT_SACK, ASKED, MAYBE_NEEDLESS, ANSWERED, LAST_ACK,
- RECOVERED, NO_COPY, NEEDED, FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW,
- SENDER_FIELDS) = range(55)  # fmt: skip
+ RECOVERED, NEEDED, FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW,
+ SENDER_FIELDS) = range(54)  # fmt: skip
 
-PACKET_OCTETS = 1_460
-"""Octets of data in a packet of Ethernet, at most: a longer record is several packets, which leave the host later."""
+PACKET_OCTETS, LEAST_PACKET_OCTETS = 1_460, 536
+"""Octets of data in a packet of Ethernet, at most, and by default (RFC 9293 3.7.1): a longer record than the first is
+several packets, which leave the host later; how many is not known, but hardly more than of the second."""
 
 
 @kernel
@@ -95,19 +96,17 @@ def asks_for_missing(sender: Any) -> bool:
     """Whether the receiver has asked for the oldest octets again because of data sent later (RFC 5681 4.2).
 
     It also repeats its number for each resent segment that it had before. The answers to those sent before the data
-    that the number acknowledges had come by then. One more repeat may be a copy that the network made, unless it is
-    the first one, and a packet of its own.
+    that the number acknowledges had come by then. That the network copied a packet, in either direction, is left out
+    of account: it is rare.
     """
-    needless = sender[MAYBE_NEEDLESS] - sender[ANSWERED]
-    copies = 0 if needless == 0 and sender[NO_COPY] else 1
-    return bool(sender[ANSWERED] >= 0 and sender[ASKED] > needless + copies)
+    return bool(sender[ANSWERED] >= 0 and sender[ASKED] > sender[MAYBE_NEEDLESS] - sender[ANSWERED])
 
 
 @inlined
 def note_resend(sender: Any, event: Any, is_first_of_oldest: bool, rows: int, octets: int) -> None:
     """Something was sent again, of so many scoreboard rows; a record of more than a packet's octets is several."""
     event[R_ASKED] = 1 if is_first_of_oldest and asks_for_missing(sender) else 0
-    packets = max(rows, -(-octets // PACKET_OCTETS))
+    packets = rows if octets <= PACKET_OCTETS else max(rows, -(-octets // LEAST_PACKET_OCTETS))
     sender[MAYBE_NEEDLESS] += packets
     sender[NEEDED] = packets if event[R_ASKED] == 1 else 0
 
@@ -116,8 +115,8 @@ def note_resend(sender: Any, event: Any, is_first_of_oldest: bool, rows: int, oc
 def note_answered(sender: Any, sent: int, now: int) -> None:
     """UNA advanced to the end of data that was first sent at a time (ns).
 
-    What was asked for and sent again is taken for lost if it is acknowledged no sooner than a round trip later: else
-    it was acknowledged because of an earlier copy (RFC 8985 6.2, step 2), which had been overtaken.
+    What is acknowledged in less than a round trip after it was sent again had come before (RFC 8985 6.2, step 2). What
+    was asked for, and is acknowledged later, is taken for lost: to be overtaken for so long is rare.
     """
     if now - sender[LAST_RESENT] >= sender[LEAST_RTT] // 10 * 9:
         sender[MAYBE_NEEDLESS] -= sender[NEEDED]
@@ -133,22 +132,15 @@ def note_asked(sender: Any, board: Scoreboard, segments: SegmentColumns, row: in
     For each repeat there must be another segment above the oldest one, sent a round trip ago. One with another window
     or another sequence number says something else, as a keep-alive does; with no window it refuses a probe.
     """
-    before, later = sender[LAST_ACK], sender[FIRST_UNACKED] + sender[ASKED] + 1
+    before, oldest = sender[LAST_ACK], sender[FIRST_UNACKED]
+    later = oldest + sender[ASKED] + 1
     if before < 0 or sender[WITHOUT_SACK] == 0 or later >= sender[ROWS] or sender[LEAST_RTT] == NEVER:
+        return
+    if board.ends[oldest] <= sender[UNA]:  # captured after its acknowledgement
         return
     window = segments.window_bytes[row]
     same = window == segments.window_bytes[before] and segments.seq[row] == segments.seq[before]
+    same &= segments.ack[row] == segments.ack[before]
     came = now - segments.time_ns[board.notes[later, ORIGINAL]] >= sender[LEAST_RTT] // 10 * 9
     if window > 0 and same and came:
-        if sender[ASKED] == 0:
-            sender[NO_COPY] = 1 if is_later_packet(segments.ip_id[row], segments.ip_id[before]) else 0
         sender[ASKED] += 1
-
-
-@inlined
-def is_later_packet(ip_id: int, before: int) -> bool:
-    """Whether a packet is another one than the one before, and no earlier one, by their IP identifications.
-
-    Hosts count them up, modulo 2**16, or draw them; a copy has that of its original (RFC 6864 4.1). -1: IPv6 has none.
-    """
-    return min(ip_id, before) >= 0 and 0 < (ip_id - before) & 0xFFFF < 1 << 15

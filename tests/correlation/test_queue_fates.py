@@ -128,6 +128,41 @@ def test_a_reset_that_a_packet_sent_before_outlasted_is_charged_with_none_behind
     assert fates([(0, 10), (1, 30), (2, -1), (3, 80)], [(40, 50)])[2] == LIKELY_FLUSHED
 
 
+@pytest.mark.parametrize(
+    "packets",
+    [[(0, 10), (1, 12), (2, 14), (20, 70), (21, -1)], [(0, 10), (1, 70), (2, -1)],
+     [(0, 10), (1, 70), (2, 30), (3, -1), (4, 80)]],
+    ids=["of few", "of none elsewhere", "two before"],
+)  # fmt: skip
+def test_what_stands_behind_a_packet_that_outlasted_the_reset_is_undecided(packets: list[tuple[int, int]]) -> None:
+    """Also where the link carried nothing later, and where the packet in front is not the one before."""
+    behind = max(at for at, (_, first) in enumerate(packets) if first < 0)
+    assert fates(packets, [(40, 50)])[behind] == UNKNOWN
+
+
+def test_what_nothing_overtook_may_have_outlived_a_reset() -> None:
+    """The log ends before its turn: a reset may spare what the link was not given."""
+    assert fates([(0, 10), (20, -1)], [(40, 50)]) == [ON_AIR, UNKNOWN]
+    assert fates([(0, 10), (20, -1), (60, 70)], [(40, 50)]) == [ON_AIR, FLUSHED, ON_AIR]
+
+
+LIMIT = [(0, 10), (1, 20), (2, 30), (3, -1), (25, 40)]
+"""A queue that is full with three."""
+
+
+def test_what_outlasted_a_reset_waits_for_the_next_one() -> None:
+    """Two behind a packet that the first reset spared, and one more, fill the queue until the second."""
+    packets = [*LIMIT, (100, 101), (102, 270), (103, -1), (104, -1), (300, -1), (301, -1), (500, 510)]
+    found = fates(packets, [(250, 260), (400, 410)])
+    assert found[7:11] == [FLUSHED, FLUSHED, FLUSHED, DROPPED]
+
+
+def test_what_hardly_waited_proves_no_full_queue() -> None:
+    """A padded frame says that nothing was waiting: what was sent after it was hardly dropped for want of room."""
+    packets = [*LIMIT, (100, 110), (120, -1), (121, -1), (122, -1), (140, -1), (300, 310)]
+    assert fates(packets, [(250, 260)], padded=[135])[6:10] == [UNKNOWN] * 4
+
+
 @pytest.mark.parametrize(("padded", "fate"), [(31, UNKNOWN), (29, FLUSHED), (60, FLUSHED)])
 def test_a_frame_padded_at_a_packet_s_turn_leaves_open_whether_it_was_waiting(padded: int, fate: int) -> None:
     """The packet before took 10 to the air: from 30 on this one would have filled the frame, until the reset at 40."""
@@ -137,22 +172,24 @@ def test_a_frame_padded_at_a_packet_s_turn_leaves_open_whether_it_was_waiting(pa
 @given(
     limit=st.integers(1, 6),
     gaps=st.lists(st.integers(1, 30), min_size=20, max_size=80),
-    reset_at=st.integers(100, 900),
+    reset_at=st.lists(st.integers(1, 9), min_size=1, max_size=3, unique=True),
     given=st.integers(1, 6),
+    ends=st.integers(100, 2000) | st.just(FOREVER),
 )
 def test_the_fates_of_a_drop_tail_queue_are_never_told_wrongly(
-    limit: int, gaps: list[int], reset_at: int, given: int
+    limit: int, gaps: list[int], reset_at: list[int], given: int, ends: int
 ) -> None:
-    """A queue of any limit, served every 20, whose first few a reset flushes: what is told for sure is what happened.
+    """A queue of any limit, served every 20, whose first few each reset flushes: what is told for sure happened.
 
-    The link pads a frame whenever nothing waits.
+    The link pads a frame whenever nothing waits. The log may end before the link does.
     """
+    resets = [(100 * at, 100 * at + 50) for at in reset_at]
     arrivals = np.cumsum(gaps).tolist()
     first, truth = [-1] * len(arrivals), [DROPPED] * len(arrivals)
     waiting: list[int] = []
     padded, free, coming = [], 0, 0
     for now in range(arrivals[-1] + 20 * limit + 200):
-        if now == reset_at:
+        if any(now == start for start, _ in resets):
             for flushed in waiting[:given]:
                 truth[flushed] = FLUSHED
             waiting, free = waiting[given:], now + 50
@@ -167,8 +204,10 @@ def test_the_fates_of_a_drop_tail_queue_are_never_told_wrongly(
             if len(waiting) < limit:
                 waiting.append(coming)
             coming += 1
-    packets = list(zip(arrivals, first, strict=True))
-    found = fates(packets, [(reset_at, reset_at + 50)], padded=padded)
+    packets = [(sent, at if at <= ends else -1) for sent, at in zip(arrivals, first, strict=True)]
+    seen = [(start, end) for start, end in resets if end <= ends]
+    log = WHOLE._replace(end_ns=ends)
+    found = fates(packets, seen, log, padded=[at for at in padded if at <= ends])
     wrong = [
         (at, packets[at], told, happened)
         for at, (told, happened) in enumerate(zip(found, truth, strict=True))

@@ -38,7 +38,6 @@ class Segment(NamedTuple):
     dsack: Block | None = None
     received: int = -1
     window: int = 65535
-    ip_id: int = -1
 
 
 def data(ms: float, start: int, end: int, *, stamp: int = 0, received: int = -1) -> Segment:
@@ -77,7 +76,7 @@ def table(segments: tuple[Segment, ...]) -> pd.DataFrame:
             "ack": [one.ack for one in segments], "payload_bytes": [one.size for one in segments],
             "flags": [one.flags for one in segments],
             "options": [one.options | (OPTION_TIMESTAMPS if one.stamp or one.echo else 0) for one in segments],
-            "window_bytes": [one.window for one in segments], "ip_id": [one.ip_id for one in segments],
+            "window_bytes": [one.window for one in segments],
             "tsval": [one.stamp for one in segments], "tsecr": [one.echo for one in segments],
             "marks": [MARKS["retransmission"] if one.resent else 0 for one in segments],
         }
