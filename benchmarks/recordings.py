@@ -79,10 +79,11 @@ def _sum(done: list[Compared]) -> str:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("first", nargs="?", type=int, default=0, help="the number of the first scenario; default: 0")
     parser.add_argument("count", nargs="?", type=int, default=20, help="how many; default: 20")
     parser.add_argument("longest_s", nargs="?", type=float, help="the longest one, in s; default: 120, or 40 if wide")
     parser.add_argument("--wide", action="store_true", help="scenarios of every link protocol, channel and workload")
     asked = parser.parse_args()
-    main(asked.first, asked.count, asked.longest_s or (40 if asked.wide else 120), wide=asked.wide)
+    longest_s = (40 if asked.wide else 120) if asked.longest_s is None else asked.longest_s
+    main(asked.first, asked.count, longest_s, wide=asked.wide)

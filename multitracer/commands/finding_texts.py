@@ -105,8 +105,9 @@ EXPLAINED = {
         "wait for the first frame (a square), the second has none: it was dropped. The distance between sent and "
         "acknowledged bytes is the full queue. The resends come much later. (The squares end at 11 s because a reset "
         "flushed what was sent from then on.)",
-        "The link carried a packet that was sent after them, with no reset between; `count`, `bytes` and `records` "
-        "are the segments. Undecided where the log shows nothing later, or by its frames' numbers lacks some between.",
+        "The link carried a packet that was sent after them, with no reset between; or as many packets waited when "
+        "they were sent as whenever the queue dropped one elsewhere. `count`, `bytes` and `records` are the segments."
+        " Undecided where the log shows nothing later, or by its frames' numbers lacks some between.",
         "If the queue is smaller than the product of bandwidth and delay, enlarge it (`ip link set DEV txqueuelen N`, "
         "the driver's ring). If excessive-queueing is found too, do the opposite: a shorter queue, byte queue limits "
         "(BQL) and fq_codel with ECN, so that TCP slows down before packets are dropped.",

@@ -8,6 +8,9 @@ import os
 _NEW_OBJECTS = 2_000_000
 """A hundred thousand findings are a million: each search among those takes a twentieth of a second."""
 
+_THREADS_OF_OPENBLAS = {"OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"}
+"""Each says how many threads OpenBLAS uses, the first one above the others."""
+
 
 def settle() -> None:
     """Tune the interpreter for a process that runs one command and ends; to be called before NumPy is imported.
@@ -17,7 +20,8 @@ def settle() -> None:
     each further processor, would do nothing but poll for work, which takes that processor for a tenth of a second.
     """
     gc.set_threshold(_NEW_OBJECTS)
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if not _THREADS_OF_OPENBLAS & os.environ.keys():
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 
 def search_rarely() -> tuple[int, int, int]:

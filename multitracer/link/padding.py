@@ -29,8 +29,8 @@ def padded_ns(frames: pd.DataFrame, links: pd.DataFrame, link: int) -> npt.NDArr
     """
     if str(links["protocol"].iat[link]) != "rlc-umts":
         return np.empty(0, dtype=np.int64)
-    new = (frames["link"] == link) & frames["sent"] & (frames["type"] == "AMD") & (frames["transmission"] == 0)
-    found = frames.iloc[one_log(frames, np.flatnonzero(new.to_numpy()))]
+    own = frames.iloc[one_log(frames, np.flatnonzero(((frames["link"] == link) & frames["sent"]).to_numpy()))]
+    found = own[(own["type"] == "AMD") & (own["transmission"] == 0)]
     padded = [_is_padded(*row) for row in zip(found["lis"], found["length_bytes"], found["data"], strict=True)]
     return np.sort(found["time_ns"].to_numpy()[np.array(padded, dtype=np.bool_)])
 

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 
 def test_garbage_is_collected_less_often() -> None:
     """At every two million new objects, and not at all at exit."""
@@ -19,20 +21,26 @@ def test_garbage_is_collected_less_often() -> None:
     assert done.stdout.split() == ["2000000", "0"]
 
 
-def threads_of_numpy(settings: dict[str, str]) -> str:
-    """The number of OpenBLAS's threads asked for, and of the process's, where a command imported NumPy."""
-    code = (
-        "from multitracer.compute import memory\n"
-        "memory.settle()\n"
-        "import os, numpy; print(os.environ['OPENBLAS_NUM_THREADS'], len(os.listdir('/proc/self/task')))"
+FINDER = """
+import os, sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "numpy":
+            print(os.environ.get("OPENBLAS_NUM_THREADS"))
+sys.meta_path.insert(0, Finder())
+sys.argv = ["multitracer", "analyze", "/none"]
+from multitracer.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "threads"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "2"}, "2"), ({"OMP_NUM_THREADS": "2"}, "None")]
+)
+def test_openblas_starts_no_thread_unless_it_is_told_to(settings: dict[str, str], threads: str) -> None:
+    """Set before the command imports NumPy: its threads would poll for work on processors that others have use for."""
+    others = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", FINDER], env=others | settings, capture_output=True, text=True, check=False
     )
-    others = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
-    return subprocess.run(
-        [sys.executable, "-c", code], env=others | settings, capture_output=True, text=True, check=True
-    ).stdout
-
-
-def test_openblas_starts_no_thread_unless_it_is_told_to() -> None:
-    """Its threads would poll for work on processors that the command has use for; what the environment says holds."""
-    assert threads_of_numpy({}).split() == ["1", "1"]
-    assert threads_of_numpy({"OPENBLAS_NUM_THREADS": "2"}).split()[0] == "2"
+    assert done.stdout.split() == [threads], done.stderr

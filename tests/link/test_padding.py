@@ -34,6 +34,13 @@ def test_only_new_data_of_the_sender_s_log_counts() -> None:
     assert padded_ns(table.assign(sent=False), LINKS, 0).tolist() == []
 
 
+def test_of_two_logs_of_one_end_that_with_more_frames_counts() -> None:
+    """As for what the sender's log covers: the other one, whose clock may be another, is left out."""
+    more = frames((3, "AMD", 0, (PAD,)), (5, "STATUS", -1, None), (6, "STATUS", -1, None))
+    other = frames((4, "AMD", 0, (PAD,)), (5, "AMD", 0, (PAD,))).assign(input=1)
+    assert padded_ns(pd.concat([other, more], ignore_index=True), LINKS, 0).tolist() == [3]
+
+
 def test_protocols_that_cut_frames_to_size_show_nothing() -> None:
     """An NR link has no padding in RLC."""
     assert padded_ns(frames((7, "AMD", 0, (PAD,))).assign(link=1), LINKS, 1).tolist() == []
