@@ -7,6 +7,9 @@ more. Where it never dropped one, nothing shows that it has a limit, and the res
 unless something speaks against its having waited, see `hardly_waited`. A reset may spare what the link was not given
 yet: only what a later packet overtook is known to be gone.
 
+A queue is taken to be limited in packets, or in the octets of their IP datagrams, its own included, and to hold nothing
+that neither the capture nor the link's log shows.
+
 All that holds only while the log of the link's sender has every frame. Where it lacks some, they may be the packet's;
 and how many were waiting is not known until the link carries a packet that was sent after the hole.
 """
@@ -54,8 +57,10 @@ def queue_fates(
     fates = Fates(np.full(len(table), UNKNOWN, dtype=np.int8), np.full(len(table), NOT_OVERTAKEN, dtype=np.int64))
     names = ("link", "sent_ns", "first_frame_ns", "carried_bytes", "packet_bytes", "segment")
     link, sent, first, carried, size, segment = (table[name].to_numpy() for name in names)
+    # Of links side by side one carries what the other never has.
+    elsewhere = (first < 0) & (segment >= 0) & np.isin(segment, segment[first >= 0])
     for number in np.unique(link):
-        rows = np.flatnonzero((link == number) & (sent >= 0))
+        rows = np.flatnonzero((link == number) & (sent >= 0) & ~elsewhere)
         rows = rows[np.argsort(sent[rows], kind="stable")]
         never = (first[rows] < 0) & (carried[rows] == 0)
         resets = resets_of(int(number))
@@ -64,13 +69,12 @@ def queue_fates(
         overtaken = passed >= 0
         overtaken[overtaken] = ~logged.covers(sent[rows][overtaken], first[rows][passed[overtaken]])
         passed[overtaken] = NOT_LOGGED
-        turn = turns(first[rows])
-        gone = hardly_waited(sent[rows], first[rows], turn, resets, padded_of(int(number)) if resets else None)
-        packets = _Link(sent[rows], first[rows], size[rows], never, passed, np.maximum(sent[rows], turn), gone)
+        since = np.maximum(sent[rows], turns(first[rows]))
+        gone = hardly_waited(sent[rows], first[rows], since, resets, padded_of(int(number)) if resets else None)
+        others = np.sort(first[(link == number) & (sent < 0) & (first >= 0)])
+        packets = _Link(sent[rows], first[rows], size[rows], never, passed, since, gone, others)
         fates.fate[rows] = _of_link(packets, resets, logged)
         fates.overtaken_by[rows] = np.where(passed >= 0, rows[np.maximum(passed, 0)], passed)
-    # Of links side by side one carries what the other never has.
-    elsewhere = (first < 0) & (segment >= 0) & np.isin(segment, segment[first >= 0])
     fates.fate[elsewhere], fates.overtaken_by[elsewhere] = UNKNOWN, CARRIED_ELSEWHERE
     return fates
 
@@ -99,12 +103,13 @@ def turns(first: Any) -> npt.NDArray[np.int64]:
     return np.maximum.accumulate(np.append(-1, first))[:-1]
 
 
-def hardly_waited(sent: Any, first: Any, turn: Any, resets: Resets, padded: Any) -> npt.NDArray[np.bool_]:
+def hardly_waited(sent: Any, first: Any, since: Any, resets: Resets, padded: Any) -> npt.NDArray[np.bool_]:
     """Which packets, in the order sent, were hardly waiting any more at any reset before the link carried a later one.
 
     One sent before outlasted the reset, or the link padded a frame when the packet had had as much time as the one
     before took to the air. That proves no drop: a packet that is sent again may be matched in its own place, and frames
-    may be made ahead of the air. `turn` is that of `turns`; `padded` is None of a link that was not reset.
+    may be made ahead of the air. `since` is from when on each was the next, if not sooner; `padded` is None of a link
+    that was not reset.
     """
     if padded is None:
         return np.zeros(len(first), dtype=np.bool_)
@@ -113,7 +118,7 @@ def hardly_waited(sent: Any, first: Any, turn: Any, resets: Resets, padded: Any)
     after = np.append(carried, len(first))[np.searchsorted(carried, rows, side="right")]
     due = np.where(before >= 0, first[before] + sent - sent[before], _FOREVER)
     starts, ends = _sorted(start for start, _ in resets), _sorted(end for _, end in resets)
-    over = np.searchsorted(ends, np.maximum(sent, turn))
+    over = np.searchsorted(ends, since)
     until = np.minimum(np.append(first, _FOREVER)[after], np.append(padded, _FOREVER)[np.searchsorted(padded, due)])
     return np.asarray(np.searchsorted(starts, until, side="right") <= over)
 
@@ -131,6 +136,8 @@ class _Link(NamedTuple):
     """From when on it was the next, if not sooner."""
     gone: Any
     """Whether it was hardly waiting at any reset."""
+    others: Any
+    """When the first frames were sent of packets that the sender's capture lacks, sorted."""
 
 
 class _Queue(NamedTuple):
@@ -145,7 +152,7 @@ class _Queue(NamedTuple):
     open_: Any
     """Whether it may have waited, or have been dropped."""
     judged: Any
-    """Whether it waited for a reset, if it was taken, and the log has all frames until then."""
+    """Whether it was flushed, if it was taken: a later packet overtook it, until when the log has all frames."""
     known: Any
     """Whether it is known how many were waiting when it was sent."""
 
@@ -156,19 +163,17 @@ def _of_link(link: _Link, resets: Resets, logged: Coverage) -> npt.NDArray[np.in
     fate[link.never & (link.passed >= 0)] = DROPPED
     open_ = link.never & (link.passed < 0)
     ends = _sorted(end for _, end in resets)
-    reset = np.searchsorted(ends, link.since)
-    begins, over = (np.append(times, -1)[reset] for times in (_sorted(start for start, _ in resets), ends))
+    begins = np.append(_sorted(start for start, _ in resets), -1)[np.searchsorted(ends, link.since)]
     leaves = np.where(open_, begins, link.first)
-    # What no later packet overtook may have outlived the reset.
-    judged = open_ & ~link.gone & (over >= 0) & (link.passed == RESET_BETWEEN) & logged.covers(link.sent, over)
     latest = np.where(link.first >= 0, link.first, _followed(link.first))
-    queue = _Queue(link.sent, leaves, latest, fate, open_, judged, _queue_known(link, logged))
+    # What no later packet overtook may have outlived the reset.
+    judged = open_ & ~link.gone & (link.passed == RESET_BETWEEN) & logged.covers(link.sent, latest)
+    queue = _Queue(link.sent, leaves, latest, fate, open_, judged, _queue_known(link, latest, logged))
     # A queue may be limited in packets or in octets: only what both allow is certain.
     packets = _by_limit(queue, np.ones(len(fate), dtype=np.int64))
     octets = _by_limit(queue, np.maximum(link.size, 1).astype(np.int64))
     both_flushed = np.isin(packets, (FLUSHED, LIKELY_FLUSHED)) & np.isin(octets, (FLUSHED, LIKELY_FLUSHED))
-    doubtful = (packets != octets) & both_flushed
-    return np.where(packets == octets, packets, np.where(doubtful, LIKELY_FLUSHED, UNKNOWN)).astype(np.int8)
+    return np.where(packets == octets, packets, np.where(both_flushed, LIKELY_FLUSHED, UNKNOWN)).astype(np.int8)
 
 
 def _followed(first: Any) -> npt.NDArray[np.int64]:
@@ -177,12 +182,15 @@ def _followed(first: Any) -> npt.NDArray[np.int64]:
     return np.append(first[carried], _FOREVER)[np.searchsorted(carried, np.arange(len(first)), side="right")]
 
 
-def _queue_known(link: _Link, logged: Coverage) -> npt.NDArray[np.bool_]:
-    """Whether no packet may have been waiting, when each was sent, that was sent while the log had a hole.
+def _queue_known(link: _Link, latest: Any, logged: Coverage) -> npt.NDArray[np.bool_]:
+    """Whether no packet may have been waiting, when each was sent, that was sent while the log had a hole, or that the
+    sender's capture lacks.
 
-    The first that is on the air of those sent after the hole has all of these before it.
+    The first that is on the air of those sent after the hole has all of these before it. What was on the air before
+    a packet, and after that was sent, was waiting before it.
     """
     known = link.sent <= logged.end_ns
+    known &= np.searchsorted(link.others, link.sent) == np.searchsorted(link.others, latest)
     starts, stops = np.append(logged.start_ns, -_FOREVER), np.append(logged.stop_ns, logged.begin_ns)
     for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
         later = np.flatnonzero((link.sent >= stop) & (link.first >= 0))

@@ -146,6 +146,31 @@ def test_what_nothing_overtook_may_have_outlived_a_reset() -> None:
     assert fates([(0, 10), (20, -1), (60, 70)], [(40, 50)]) == [ON_AIR, FLUSHED, ON_AIR]
 
 
+@pytest.mark.parametrize(("start", "fate"), [(55, UNKNOWN), (80, FLUSHED)])
+def test_a_packet_may_have_outlived_a_reset_while_the_log_had_a_hole(start: int, fate: int) -> None:
+    """It may have been on the air then, up to the frame of the packet that overtook it."""
+    log = Coverage(-FOREVER, FOREVER, np.array([start]), np.array([start + 3]))
+    assert fates([(0, 10), (20, -1), (60, 70)], [(40, 50)], log)[1] == fate
+
+
+def test_a_packet_that_another_link_carried_does_not_tell_the_queue_s_limit() -> None:
+    """It was never in this one's queue, which dropped none."""
+    packets = [(0, 0), *LIMIT, (100, 110), (111, -1), (112, -1), (113, -1), (114, -1), (300, 310)]
+    sent, first = (np.array(column) for column in zip(*packets, (3, 12), strict=True))
+    columns = {"link": [0] * len(packets) + [1], "sent_ns": sent, "first_frame_ns": first, "packet_bytes": 500}
+    table = pd.DataFrame(columns | {"carried_bytes": np.where(first >= 0, 9, 0)})
+    table["segment"] = [*range(len(packets)), packets.index((3, -1))]
+    found = queue_fates(table, lambda _: [(250, 260)], lambda _: WHOLE, lambda _: NEVER_PADDED)
+    assert found.fate[7:11].tolist() == [FLUSHED, FLUSHED, FLUSHED, LIKELY_FLUSHED]
+
+
+def test_what_the_capture_lacks_may_have_waited_too() -> None:
+    """Packets without a time of sending that were on the air meanwhile: how full the queue was is not known."""
+    packets = [(5, 40), (6, -1), (50, 60), (100, -1), (101, -1), (102, -1), (300, 310)]
+    assert fates([(-1, 20), (-1, 30), *packets], [(250, 260)])[5:8] == [FLUSHED, LIKELY_FLUSHED, LIKELY_FLUSHED]
+    assert fates(packets, [(250, 260)])[3:6] == [FLUSHED, DROPPED, DROPPED]
+
+
 LIMIT = [(0, 10), (1, 20), (2, 30), (3, -1), (25, 40)]
 """A queue that is full with three."""
 
