@@ -108,8 +108,7 @@ def hardly_waited(sent: Any, first: Any, since: Any, resets: Resets, padded: Any
 
     One sent before outlasted the reset, or the link padded a frame when the packet had had as much time as the one
     before took to the air. That proves no drop: a packet that is sent again may be matched in its own place, and frames
-    may be made ahead of the air. `since` is from when on each was the next, if not sooner; `padded` is None of a link
-    that was not reset.
+    may be made ahead of the air. `since` is that of `_Link`; `padded` is None of a link that was not reset.
     """
     if padded is None:
         return np.zeros(len(first), dtype=np.bool_)
@@ -133,7 +132,7 @@ class _Link(NamedTuple):
     """Whether none of its octets was on the air, by the log."""
     passed: Any
     since: Any
-    """From when on it was the next, if not sooner."""
+    """When it was sent, and all that the link carried of what was sent before it was on the air."""
     gone: Any
     """Whether it was hardly waiting at any reset."""
     others: Any
@@ -147,7 +146,7 @@ class _Queue(NamedTuple):
     leaves: Any
     """When its first frame was sent, or the first reset began that may have flushed it; -1 for never."""
     latest: Any
-    """By when it had left surely."""
+    """When its first frame was sent, or that of the next packet that the link carried: it waited no longer."""
     fate: Any
     open_: Any
     """Whether it may have waited, or have been dropped."""
@@ -186,8 +185,8 @@ def _queue_known(link: _Link, latest: Any, logged: Coverage) -> npt.NDArray[np.b
     """Whether no packet may have been waiting, when each was sent, that was sent while the log had a hole, or that the
     sender's capture lacks.
 
-    The first that is on the air of those sent after the hole has all of these before it. What was on the air before
-    a packet, and after that was sent, was waiting before it.
+    The first that is on the air of those sent after the hole has all of these before it. What the capture lacks was
+    waiting before a packet if it was on the air after that was sent, and before that left.
     """
     known = link.sent <= logged.end_ns
     known &= np.searchsorted(link.others, link.sent) == np.searchsorted(link.others, latest)
