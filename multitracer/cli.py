@@ -20,7 +20,7 @@ from click.shell_completion import shell_complete
 from multitracer import __version__
 from multitracer.commands import stopping
 from multitracer.commands.messages import QUIET, VERBOSE, say
-from multitracer.compute import memory
+from multitracer.compute import process_settings
 from multitracer.model.errors import MissingCapabilityError, MultiTracerError, is_lack_of_memory
 
 DEFECT, USAGE = 1, 2
@@ -72,14 +72,14 @@ def main() -> NoReturn:
     """Run the program with the shell's arguments and exit with its status; or say what completes a command line."""
     if instruction := os.environ.get(COMPLETION):
         sys.exit(shell_complete(cli, {}, "multitracer", COMPLETION, instruction))
-    memory.settle()
+    process_settings.settle()
     try:
         stopping.unwind()
         status = run(sys.argv[1:])
     except KeyboardInterrupt:  # while an error was told
         status = _interrupted()
     stopping.settled()
-    memory.leave()
+    process_settings.leave()
     if stopping.stopped():
         os._exit(status)  # threads that still work are not waited for
     sys.exit(status)

@@ -10,7 +10,7 @@ from numba import types
 from numba.core import event
 from numba.extending import typeof_impl
 
-from multitracer.compute import memory
+from multitracer.compute import process_settings
 from multitracer.compute.kernel_cache import Callee, Function, reachable
 
 _COMPILE = "numba:compile"
@@ -50,7 +50,7 @@ class _Progress(event.Listener):  # type: ignore[misc] # numba brings no types
         """numba begins to compile a function; the functions that it calls are compiled before it ends."""
         function = event.data["dispatcher"].py_func
         if not self._depth:
-            self._searches = memory.search_rarely()
+            self._searches = process_settings.search_rarely()
             needed = set(reachable(function, self._callee)).difference(self._merged)
             self._count, self._all = 0, len(needed - self._compiled)
         self._depth += 1
@@ -63,5 +63,5 @@ class _Progress(event.Listener):  # type: ignore[misc] # numba brings no types
         """numba has compiled a function."""
         self._depth -= 1
         if not self._depth:
-            memory.search_as_before(self._searches)
+            process_settings.search_as_before(self._searches)
             self._tell("")

@@ -19,10 +19,10 @@ from multitracer.compute import kernels
 
 COMPILED = """
 import sys
-from multitracer.compute import kernels, memory
+from multitracer.compute import kernels, process_settings
 from multitracer import analyze
 from multitracer.export.json_text import json_text
-memory.settle()  # compiling makes many objects
+process_settings.settle()  # compiling makes many objects
 kernels.choose = lambda records: None  # compiled, however few records there are
 sys.stdout.buffer.write(json_text(analyze(sys.argv[1:]).summary()))
 """

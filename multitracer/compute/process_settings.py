@@ -7,7 +7,6 @@ import os
 
 _NEW_OBJECTS = 2_000_000
 """A hundred thousand findings are a million: each search among those takes a twentieth of a second."""
-
 _THREADS_OF_OPENBLAS = {"OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"}
 """Each says how many threads OpenBLAS uses, the first one above the others."""
 
