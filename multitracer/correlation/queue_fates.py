@@ -70,7 +70,8 @@ def queue_fates(
         overtaken[overtaken] = ~logged.covers(sent[rows][overtaken], first[rows][passed[overtaken]])
         passed[overtaken] = NOT_LOGGED
         since = np.maximum(sent[rows], turns(first[rows]))
-        gone = hardly_waited(sent[rows], first[rows], since, resets, padded_of(int(number)) if resets else None)
+        padded = padded_of(int(number)) if resets else _sorted(())
+        gone = hardly_waited(sent[rows], first[rows], since, resets, padded)
         others = np.sort(first[(link == number) & (sent < 0) & (first >= 0)])
         packets = _Link(sent[rows], first[rows], size[rows], never, passed, since, gone, others)
         fates.fate[rows] = _of_link(packets, resets, logged)
@@ -103,22 +104,25 @@ def turns(first: Any) -> npt.NDArray[np.int64]:
     return np.maximum.accumulate(np.append(-1, first))[:-1]
 
 
+def followed(first: Any) -> npt.NDArray[np.int64]:
+    """When the link sent the first frame of the next packet after each that it carried; _FOREVER for none."""
+    carried = np.flatnonzero(first >= 0)
+    return np.append(first[carried], _FOREVER)[np.searchsorted(carried, np.arange(len(first)), side="right")]
+
+
 def hardly_waited(sent: Any, first: Any, since: Any, resets: Resets, padded: Any) -> npt.NDArray[np.bool_]:
     """Which packets, in the order sent, were hardly waiting any more at any reset before the link carried a later one.
 
     One sent before outlasted the reset, or the link padded a frame when the packet had had as much time as the one
     before took to the air. That proves no drop: a packet that is sent again may be matched in its own place, and frames
-    may be made ahead of the air. `since` is that of `_Link`; `padded` is None of a link that was not reset.
+    may be made ahead of the air. `since` is that of `_Link`.
     """
-    if padded is None:
-        return np.zeros(len(first), dtype=np.bool_)
-    carried, rows = np.flatnonzero(first >= 0), np.arange(len(first))
-    before = np.append(-1, carried)[np.searchsorted(carried, rows)]
-    after = np.append(carried, len(first))[np.searchsorted(carried, rows, side="right")]
+    carried = np.flatnonzero(first >= 0)
+    before = np.append(-1, carried)[np.searchsorted(carried, np.arange(len(first)))]
     due = np.where(before >= 0, first[before] + sent - sent[before], _FOREVER)
     starts, ends = _sorted(start for start, _ in resets), _sorted(end for _, end in resets)
     over = np.searchsorted(ends, since)
-    until = np.minimum(np.append(first, _FOREVER)[after], np.append(padded, _FOREVER)[np.searchsorted(padded, due)])
+    until = np.minimum(followed(first), np.append(padded, _FOREVER)[np.searchsorted(padded, due)])
     return np.asarray(np.searchsorted(starts, until, side="right") <= over)
 
 
@@ -164,7 +168,7 @@ def _of_link(link: _Link, resets: Resets, logged: Coverage) -> npt.NDArray[np.in
     ends = _sorted(end for _, end in resets)
     begins = np.append(_sorted(start for start, _ in resets), -1)[np.searchsorted(ends, link.since)]
     leaves = np.where(open_, begins, link.first)
-    latest = np.where(link.first >= 0, link.first, _followed(link.first))
+    latest = np.where(link.first >= 0, link.first, followed(link.first))
     # What no later packet overtook may have outlived the reset.
     judged = open_ & ~link.gone & (link.passed == RESET_BETWEEN) & logged.covers(link.sent, latest)
     queue = _Queue(link.sent, leaves, latest, fate, open_, judged, _queue_known(link, latest, logged))
@@ -173,12 +177,6 @@ def _of_link(link: _Link, resets: Resets, logged: Coverage) -> npt.NDArray[np.in
     octets = _by_limit(queue, np.maximum(link.size, 1).astype(np.int64))
     both_flushed = np.isin(packets, (FLUSHED, LIKELY_FLUSHED)) & np.isin(octets, (FLUSHED, LIKELY_FLUSHED))
     return np.where(packets == octets, packets, np.where(both_flushed, LIKELY_FLUSHED, UNKNOWN)).astype(np.int8)
-
-
-def _followed(first: Any) -> npt.NDArray[np.int64]:
-    """When the link sent the first frame of the next packet after each that it carried; _FOREVER for none."""
-    carried = np.flatnonzero(first >= 0)
-    return np.append(first[carried], _FOREVER)[np.searchsorted(carried, np.arange(len(first)), side="right")]
 
 
 def _queue_known(link: _Link, latest: Any, logged: Coverage) -> npt.NDArray[np.bool_]:
