@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from multitracer.model.vocabulary import KINDS, LIMIT_NAMES, UNEXPLAINED
@@ -88,7 +89,7 @@ def _clause(findings: list[dict[str, Any]]) -> str:
     return phrase if lasted < 0.05 or first["kind"] in _INSTANTS else f"{phrase} for {lasted:.1f} s"
 
 
-def _effects(findings: list[dict[str, Any]]) -> dict[int, list[int]]:
+def _effects(findings: Sequence[dict[str, Any]]) -> dict[int, list[int]]:
     """For each finding what it set off, in order of time."""
     effects: dict[int, list[int]] = {}
     for number, one in enumerate(findings):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from multitracer.analysis.finding_groups import order_groups
 from multitracer.analysis.path_rates import path_notes, path_rate
 from multitracer.analysis.plain_values import Tree, dicts, plain
 from multitracer.analysis.story import story
+from multitracer.findings.finding_columns import objects
 from multitracer.model.analysis import Analysis, Ends, Ints, Totals
 from multitracer.model.limits import LIMITS, Limits
 from multitracer.model.trace import Input
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 BUSIEST = 4
 """The number of connections listed where there is no room for all."""
 _BLOCK = 2048
-"""Connections that are converted to Python values at a time: these take ten times the memory of columns."""
+"""Connections or findings that are converted to Python values at a time: these take ten times the memory of columns."""
 
 _COUNTS = (
     "packets", "data_segments", "data_bytes", "unique_bytes", "retransmitted_segments", "retransmitted_bytes",
@@ -34,6 +37,8 @@ _COUNTS = (
 
 _RATES = ("throughput_bps", "goodput_bps")
 
+_TEXTS = ("kind", "layer", "verdict", "because", "evidence")
+
 _CLOCK = ("reference", "offset_s", "drift_ppm", "error_s", "worst_s", "how")
 
 
@@ -41,7 +46,7 @@ _CLOCK = ("reference", "offset_s", "drift_ppm", "error_s", "worst_s", "how")
 class Summary:
     """`document` is the content of summary.json; its keys and their meanings are the public interface.
 
-    `connections` in it creates its items during iteration.
+    `connections` and `findings` in it create their items when these are read.
     """
 
     document: dict[str, Any]
@@ -80,7 +85,7 @@ def summarize(analysis: Analysis) -> Summary:
         }
     )
     document["connections"], totals = connections, connections.totals()
-    document["findings"] = _findings(analysis.tables["findings"], analysis.origin_ns)
+    document["findings"] = Findings(analysis.tables["findings"], analysis.origin_ns)
     told = story(document, totals)
     document["story"] = "\n".join(told)
     return Summary(document, totals, told)
@@ -157,24 +162,60 @@ class Connections:
         return Totals(len(self), segments, spurious, self.of(self._numbers[order]), self._ends.limited_s)
 
 
-def _findings(table: pd.DataFrame, origin: int) -> list[dict[str, Any]]:
-    kind, layer, verdict, because = (table[name].to_numpy(object) for name in ("kind", "layer", "verdict", "because"))
-    evidence = np.empty(len(table), dtype=object)
-    evidence[:] = list(map(plain, table["evidence"]))
-    return dicts(
-        {
+class Findings(Sequence[dict[str, Any]]):
+    """findings[] of the summary; reading one creates all, of which there may be a hundred thousand, and keeps them."""
+
+    def __init__(self, table: pd.DataFrame, origin_ns: int) -> None:
+        self._table, self._origin = table, origin_ns
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @overload
+    def __getitem__(self, at: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, at: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        return self._items[at]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self._items)
+
+    @cached_property
+    def _items(self) -> list[dict[str, Any]]:
+        return self.of(slice(None))
+
+    def of(self, rows: slice | Ints) -> list[dict[str, Any]]:
+        """The items of these rows."""
+        columns = self._columns(rows)
+        columns["evidence"] = objects(list(map(plain, columns["evidence"])))
+        return dicts(columns)
+
+    def blocks(self) -> Iterator[Tree]:
+        """The items as columns, a tree for each block of findings; evidence is as the table has it."""
+        for begin in range(0, len(self), _BLOCK):
+            yield self._columns(slice(begin, begin + _BLOCK))
+
+    def groups(self) -> list[Ints]:
+        """The numbers of the findings, in the groups and the order of `order_groups`."""
+        kind, verdict = (self._table[name].to_numpy(object) for name in ("kind", "verdict"))
+        return order_groups(kind, verdict, (self._table["end_ns"] - self._table["start_ns"]).to_numpy())
+
+    def _columns(self, rows: slice | Ints) -> Tree:
+        part = self._table.iloc[rows]
+        kind, layer, verdict, because, evidence = (part[name].to_numpy(object) for name in _TEXTS)
+        return {
             "kind": kind,
             "layer": layer,
-            "connection": _numbers(table["connection"]),
-            "start_s": (table["start_ns"].to_numpy() - origin) / 1e9,
-            "end_s": (table["end_ns"].to_numpy() - origin) / 1e9,
+            "connection": _numbers(part["connection"]),
+            "start_s": (part["start_ns"].to_numpy() - self._origin) / 1e9,
+            "end_s": (part["end_ns"].to_numpy() - self._origin) / 1e9,
             "verdict": verdict,
             "because": because,
             "evidence": evidence,
-            "caused_by": _numbers(table["caused_by"]),
-            "lost_s": table["lost_s"].to_numpy(),
+            "caused_by": _numbers(part["caused_by"]),
+            "lost_s": part["lost_s"].to_numpy(),
         }
-    )
 
 
 def _numbers(column: pd.Series[Any]) -> Any:

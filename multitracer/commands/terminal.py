@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
 from multitracer.analysis.finding_evidence import evidence_lines
-from multitracer.analysis.finding_groups import group_findings
 from multitracer.analysis.story import LEAST
 from multitracer.model.vocabulary import CAUSES, LAYERS
 
@@ -179,21 +178,21 @@ def _kinds(summary: dict[str, Any], width: int | None) -> Iterator[Text]:
     """A line for each of the first kinds of finding."""
     from rich.text import Text
 
-    groups = group_findings(summary["findings"])
+    findings = summary["findings"]
+    groups = findings.groups()
     if groups:
         yield Text("\nFindings")
     for group in groups[:SHOWN_FINDINGS]:
-        yield _finding(group, width)
+        yield _finding(findings.of(group[:1])[0], len(group), width)
     if left := sum(map(len, groups[SHOWN_FINDINGS:])):
         yield Text(f"  and {left} more (--findings shows all)", style="dim")
 
 
-def _finding(group: list[dict[str, Any]], width: int | None) -> Text:
+def _finding(first: dict[str, Any], count: int, width: int | None) -> Text:
     """One kind of finding: verdict, number, and the longest of them; None does not cut the line."""
     from rich.text import Text
 
-    first = group[0]
-    times = f" ({len(group)}, longest shown)" if len(group) > 1 else ""
+    times = f" ({count}, longest shown)" if count > 1 else ""
     line = Text(f"  {first['verdict']:9}", style=_STYLES[first["verdict"]])
     line.append(f"  {first['start_s']:8.1f} s  {first['kind']}{times}: ", style="default not bold")
     line.append(printable(first["because"]), style="default not bold dim")

@@ -32,8 +32,16 @@ def to_json(value: Any) -> bytes:
     """A value as JSON; NaN is null."""
     try:
         return orjson.dumps(value)
-    except orjson.JSONEncodeError:  # file names may contain octets that are not UTF-8 (PEP 383); json escapes them
-        return json.dumps(plain(value), allow_nan=False, separators=(",", ":")).encode()
+    except orjson.JSONEncodeError:
+        return _converted(plain(value))
+
+
+def _converted(value: Any) -> bytes:
+    """Plain values as JSON: file names may contain octets that are not UTF-8 (PEP 383), which only json escapes."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
 
 
 def _columns(tree: Tree, before: bytes) -> tuple[list[tuple[bytes, Any]], bytes]:
@@ -52,9 +60,12 @@ def _columns(tree: Tree, before: bytes) -> tuple[list[tuple[bytes, Any]], bytes]
 
 
 def _is_constant(column: Any) -> bool:
-    """Whether all values are the same to the bit, or the same object: most counts of most connections are 0."""
+    """Whether all are the same to the bit, or the same text: most counts of most connections are 0."""
     octets = column.tobytes()
-    return bool(octets == octets[: column.itemsize] * len(column))
+    if octets == octets[: column.itemsize] * len(column):
+        return True
+    values = column.tolist() if column.dtype == object else []
+    return set(map(type, values)) == {str} and values.count(values[0]) == len(values)
 
 
 def _texts(column: Any) -> list[bytes]:
@@ -73,4 +84,7 @@ def _object_texts(values: list[Any]) -> list[bytes]:
         joined = to_json(values)
         if b"\\" not in joined:  # no quotation mark is escaped, so that each ends a name
             return [b'"' + text + b'"' for text in joined[2:-2].split(b'","')]
-    return list(map(to_json, values))
+    try:
+        return list(map(orjson.dumps, values))
+    except orjson.JSONEncodeError:
+        return list(map(to_json, values))

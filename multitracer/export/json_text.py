@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from multitracer.analysis.summary import Connections
+from multitracer.analysis.summary import Connections, Findings
 from multitracer.export.json_rows import lines, to_json
 
 _BETWEEN = b",\n  "
@@ -23,7 +23,7 @@ def json_pieces(document: dict[str, Any]) -> Iterator[bytes]:
     before = b"{\n "
     for key, value in document.items():
         yield before + to_json(key) + b": "
-        if isinstance(value, list | Connections):
+        if isinstance(value, list | Connections | Findings):
             yield b"["
             for at, texts in enumerate(_blocks(value)):
                 yield _BETWEEN if at else b"\n  "
@@ -35,8 +35,8 @@ def json_pieces(document: dict[str, Any]) -> Iterator[bytes]:
     yield b"\n}"
 
 
-def _blocks(value: list[Any] | Connections) -> Iterator[Iterable[bytes]]:
+def _blocks(value: list[Any] | Connections | Findings) -> Iterator[Iterable[bytes]]:
     """The JSON texts of a list's items, block by block: written one by one, each would cost as much as making it."""
-    if isinstance(value, Connections):
+    if isinstance(value, Connections | Findings):
         return map(lines, value.blocks())
     return (map(to_json, value[at : at + _BLOCK]) for at in range(0, len(value), _BLOCK))

@@ -102,13 +102,13 @@ def causes(shares: dict[str, float] | None) -> list[str]:
     return [name for name in sorted(_WASTE, key=lambda name: -shares[name]) if shares[name] >= 0.01]
 
 
-def _counts(findings: list[dict[str, Any]]) -> dict[str, int]:
+def _counts(findings: Sequence[dict[str, Any]]) -> dict[str, int]:
     """How many findings of each kind are confirmed."""
     kinds = [finding["kind"] for finding in findings if finding["verdict"] == "confirmed"]
     return {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
 
 
-def _firsts(findings: list[dict[str, Any]]) -> dict[str, float]:
+def _firsts(findings: Sequence[dict[str, Any]]) -> dict[str, float]:
     """When the first confirmed finding of each kind began."""
     found: dict[str, float] = {}
     for finding in findings:

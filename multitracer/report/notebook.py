@@ -41,7 +41,7 @@ class Analysis(model.Analysis):
     def summary(self) -> dict[str, Any]:
         """The content of summary.json; shown by itself it is shortened."""
         document = self._summary.document
-        return Document({**document, "connections": list(document["connections"])})
+        return Document({**document, **{name: list(document[name]) for name in ("connections", "findings")}})
 
     @property
     def verdict(self) -> str:

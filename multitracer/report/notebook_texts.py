@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any, NamedTuple
 
-from multitracer.analysis.finding_groups import group_findings
 from multitracer.model.vocabulary import CAUSES, KINDS, LIMIT_NAMES, UNEXPLAINED
 from multitracer.report import colours
 
@@ -60,11 +59,12 @@ def text(summary: dict[str, Any]) -> Iterator[str]:
         yield ""
         yield _text_bar(drawn)
         yield from (f"  {letter} {one.name} {one.share:.1%}" for letter, one in zip(_CELLS, drawn, strict=False))
-    groups = group_findings(summary["findings"])
+    findings = summary["findings"]
+    groups = findings.groups()
     if groups:
         yield "\nFindings:"
     for group in groups[:SHOWN_FINDINGS]:
-        first = group[0]
+        first = findings.of(group[:1])[0]
         line = f"  {first['verdict']}, {len(group)} {first['kind']}, at {first['start_s']:.3f} s: {first['because']}"
         yield line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 3]}..."
     if left := sum(map(len, groups[SHOWN_FINDINGS:])):
@@ -105,11 +105,13 @@ def _html_bar(drawn: list[Part]) -> str:
 
 
 def _html_findings(summary: dict[str, Any]) -> str:
+    findings = summary["findings"]
+    grouped = ([findings[number] for number in group] for group in findings.groups())
     rows = "".join(
         f"<tr><td>{len(group)}</td><td>{escape(group[0]['kind'])}</td><td>{escape(group[0]['layer'])}</td>"
         f"<td>{escape(group[0]['verdict'])}</td><td>{group[0]['start_s']:.3f} s</td><td>{_lost(group)}</td>"
         f'<td style="text-align:left">{escape(group[0]["because"])}</td></tr>'
-        for group in group_findings(summary["findings"])
+        for group in grouped
     )
     heads = ("count", "finding", "layer", "verdict", "longest at", "lost", "because")
     # Notebooks align what a table says to the right.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.analysis.finding_groups import group_findings
+import numpy as np
+
+from multitracer.analysis.finding_groups import order_groups
 from multitracer.analysis.story import story
 from multitracer.model.analysis import Totals
 from multitracer.model.limits import LIMITS
@@ -96,9 +98,11 @@ def test_groups_are_ordered_by_verdict_severity_and_duration() -> None:
         finding("link-reset", 2, 3, "undecided"),
         finding("timeout", 1, 1),
     ]
-    groups = group_findings(found)
-    assert [group[0]["kind"] for group in groups] == ["timeout", "idle-link", "link-reset"]
-    assert groups[1][0]["start_s"] == 5
+    kinds, verdicts = ([one[name] for one in found] for name in ("kind", "verdict"))
+    lasted = np.array([one["end_s"] - one["start_s"] for one in found])
+    groups = [group.tolist() for group in order_groups(kinds, verdicts, lasted)]
+    assert groups == [[3], [1, 0], [2]]
+    assert order_groups([], [], np.empty(0)) == []
 
 
 def test_every_kind_of_finding_has_words() -> None:

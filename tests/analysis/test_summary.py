@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from packets import ipv4, tcp
 from repository import EXAMPLES
@@ -49,6 +50,20 @@ def totals_of(document: dict[str, Any], limited_s: float | None) -> Totals:
         sorted(items, key=lambda one: -data[one["id"]])[:BUSIEST],
         limited_s,
     )
+
+
+def test_findings_are_written_as_their_items_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made from columns, block by block, or one by one, whatever their evidence holds."""
+    analysis = analyze(sorted(map(str, (EXAMPLES / "rlp-reset").iterdir())))
+    table = analysis.tables["findings"]
+    assert len(table) > 2
+    for value in (np.int64(3), float("nan"), 1e-7, "zürich", (1, np.float64(2.5)), None):
+        evidence = table["evidence"].iloc[0]
+        evidence[f"value {len(evidence)}"] = value
+    table["evidence"].iloc[1][7] = {"nested": np.bool_(True)}
+    monkeypatch.setattr(summary, "_BLOCK", 2)
+    document = summarize(analysis).document
+    assert json_text(document) == json_text({**document, "findings": list(document["findings"])})
 
 
 @pytest.mark.slow
@@ -117,7 +132,7 @@ def test_each_item_of_a_list_is_written_on_a_line_of_its_own(tmp_path: Path) -> 
     """Large lists stay searchable line by line; the text parses to the same document; empty lists stay lists."""
     document = summarize(uploads(tmp_path / "many.pcap", [5, 70, 5])).document
     text = json_text(document)
-    assert json.loads(text) == {**document, "connections": list(document["connections"])}
+    assert json.loads(text) == {**document, "connections": list(document["connections"]), "findings": []}
     lines = [line.strip().rstrip(b",") for line in text.splitlines()]
     assert [json.loads(line)["id"] for line in lines if line.startswith(b'{"id"')] == [0, 1, 2]
     assert b'"links": []' in lines
