@@ -66,37 +66,14 @@ class Flows:
         new = self.known.ends[before : self.count]
         return new[:, FIRST].copy(), new[:, LABEL].copy()
 
-    def copy(self) -> Flows:
-        """The same flows, to which another part of the capture adds its own."""
-        made = Flows()
-        made.count, made.table, made.known = self.count, self.table.copy(), self._moved(len(self.known.ends))
-        return made
-
     def grow(self) -> None:
         """Make room for four times as many flows."""
         self.table = np.full(4 * len(self.table), EMPTY, dtype=np.int64)
-        self.known = self._moved(len(self.table) // 4)
-        rehash(self.known, self.count, self.table)
-
-    def _moved(self, size: int) -> Known:
-        """What is known, with room for `size` flows."""
-        moved = room_for(size)
-        for new, old in zip(moved, self.known, strict=True):
+        larger = room_for(len(self.table) // 4)
+        for new, old in zip(larger, self.known, strict=True):
             new[: self.count] = old[: self.count]
-        return moved
-
-    def merge(self, other: Flows, common: int = 0) -> Any:
-        """Add the flows of another part of the capture, of which both have the first `common` ones.
-
-        Returns per flow of `other`: 2 * its number here + 1 if source and destination are swapped.
-        """
-        found = 2 * np.arange(other.count, dtype=np.int64)
-        done = common
-        while done < other.count:
-            if self.full:
-                self.grow()
-            done, self.count = merge_flows(other.known, done, found, self.table, self.known, self.count)
-        return found
+        self.known = larger
+        rehash(self.known, self.count, self.table)
 
 
 @kernel
@@ -208,21 +185,3 @@ def rehash(known: Any, flows: int, table: Any) -> None:
         while table[slot] != EMPTY:
             slot = (slot + 1) & (len(table) - 1)
         table[slot] = tag_of(key) << _TAG_AT | flow
-
-
-@kernel
-def merge_flows(others: Any, start: int, found: Any, table: Any, known: Any, flows: int) -> Any:
-    """Find or enter the flows others[start:]; returns (row reached, number of flows).
-
-    Stops early when `known` is full; call again from that row after growing.
-    """
-    for row in range(start, len(found)):
-        if flows == len(known.ends):
-            return row, flows
-        for column in range(COLUMNS):
-            known.ends[flows, column] = others.ends[row, column]
-        for half in range(_HALVES):
-            known.addresses[flows, half] = others.addresses[row, half]
-        found[row] = enter_flow(table, known, flows)
-        flows = max(flows, found[row] // 2 + 1)
-    return len(found), flows

@@ -1,7 +1,7 @@
 """TCP header fields from captured octets in one pass (RFC 9293 3.1, RFC 7323, RFC 2018).
 
-Lengths come from the IP header, so a snap length does not shorten them. Large captures are decoded in
-parallel parts.
+Lengths come from the IP header, so a snap length does not shorten them. One thread decodes, while another looks for
+the next records (`parsers.shared.records`); pieces of 4 MB are too small to be worth dividing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multitracer.compute.kernels import inlined, kernel
-from multitracer.compute.threads import concurrently, shares
 from multitracer.model.schema import (
     OPTION_MSS,
     OPTION_SACK,
@@ -46,7 +45,7 @@ _ALIGNED_TIMESTAMPS = 0x0101080A
 _PADDING = 0x01010101
 """Four no-operation options (RFC 9293 3.2)."""
 
-# Progress in one part: next record, and counts of TCP packets, SACK blocks, SYN rows and flows.
+# Progress: next record, and counts of TCP packets, SACK blocks, SYN rows and flows.
 _ROW, _PACKET, _BLOCK, _SYN, _FLOW = range(5)
 
 _MOST_BLOCKS = 4
@@ -112,10 +111,6 @@ class PacketColumns(NamedTuple):
     ttl: Any
 
 
-_WORTH_SHARING = 50_000
-"""Records from which on a second thread gains more than it takes to start it: some 2 ms of decoding."""
-_RECORDS_A_FLOW = 8
-"""A second thread gets a copy of the flows that are known: it gains where its records are many more than those."""
 TYPES = PacketColumns(
     flow=np.int32, direction=np.int8, raw_seq=np.uint32, raw_ack=np.uint32, payload_bytes=np.int32, flags=np.uint16,
     raw_window=np.uint16, tsval=np.uint32, tsecr=np.uint32, options=np.uint8, ip_id=np.int32, checksum=np.uint16,
@@ -130,23 +125,6 @@ class Into(NamedTuple):
     """Those of the pieces before, to which new ones are added."""
     columns: PacketColumns | None = None
     """An element per record; None for new ones."""
-
-
-class _Piece(NamedTuple):
-    """The records of one part, and the columns of their packets; the arrays are views."""
-
-    records: Records
-    columns: PacketColumns
-
-
-@dataclass
-class _Found:
-    """What decoding a part found, apart from the columns."""
-
-    packets: int
-    sack: Any
-    syn: Any
-    flows: Flows
 
 
 def decode(
@@ -168,76 +146,31 @@ def decode(
     if label is None:
         label = np.zeros(count, dtype=np.int64)  # never written: the system gives the same page for all of it
     records = Records(offset, captured, original, interface, label, status, where)
-    worth = max(_WORTH_SHARING, _RECORDS_A_FLOW * before)
-    parts = shares(count, worth=worth)
-    pieces = [_piece(records, columns, part) for part in parts]
-    numbered = [flows, *(flows.copy() for _ in pieces[1:])]
-    found = concurrently(
-        lambda part: _decode_part(data, part[0], kinds, part[1]), list(zip(pieces, numbered, strict=True))
-    )
-    sack, syn = _merge_parts(pieces, found, before)
-    packets = sum(part.packets for part in found)
+    packets, sack, syn = _decode(data, records, kinds, flows, columns)
     rows = None
     if packets < count:
-        columns = PacketColumns(*(_closed_up(values, parts, found) for values in columns))
+        columns = PacketColumns(*(values[:packets] for values in columns))
         rows = np.flatnonzero(status == TCP)
     frames = np.flatnonzero(status == LINK_FRAME)
     at = {int(row): int(offset[row]) + int(where[row]) for row in frames}
     return Decoded(status, rows, columns._asdict(), sack, syn, *flows.since(before), at)
 
 
-def _piece(records: Records, columns: PacketColumns, mine: slice) -> _Piece:
-    return _Piece(Records(*(values[mine] for values in records)), PacketColumns(*(values[mine] for values in columns)))
-
-
-def _decode_part(data: Any, piece: _Piece, kinds: Any, flows: Flows) -> _Found:
+def _decode(data: Any, records: Records, kinds: Any, flows: Flows, columns: PacketColumns) -> tuple[int, Any, Any]:
+    """Fill `columns`; how many packets there are, their SACK blocks and SYN rows."""
     sack, syn = np.empty((1 << 12, 3), dtype=np.int64), np.empty((1 << 10, 3), dtype=np.int64)
     state = np.array([0, 0, 0, 0, flows.count], dtype=np.int64)
     batch = np.zeros((_BATCH_ROWS, BATCH), dtype=np.int64)
-    while state[_ROW] < len(piece.records.offset):
+    while state[_ROW] < len(records.offset):
         if flows.full:
             flows.grow()
-        decode_rows(data, piece.records, kinds, state, batch, flows.table, flows.known, sack, syn, piece.columns)
+        decode_rows(data, records, kinds, state, batch, flows.table, flows.known, sack, syn, columns)
         flows.count = int(state[_FLOW])
         if state[_BLOCK] + _MOST_BLOCKS * BATCH > len(sack):
             sack = np.concatenate([sack, np.empty_like(sack)])
         if state[_SYN] + BATCH > len(syn):
             syn = np.concatenate([syn, np.empty_like(syn)])
-    return _Found(int(state[_PACKET]), sack[: state[_BLOCK]].copy(), syn[: state[_SYN]].copy(), flows)
-
-
-def _merge_parts(pieces: list[_Piece], found: list[_Found], common: int) -> tuple[Any, Any]:
-    """Give flows and packets the same numbers in all parts; returns SACK blocks and SYN rows.
-
-    The first `common` flows have them: they are those of the pieces before.
-    """
-    flows, base = found[0].flows, found[0].packets
-    for piece, part in zip(pieces[1:], found[1:], strict=True):
-        if part.flows.count > common:
-            numbers = flows.merge(part.flows, common)
-            renumber(piece.columns.flow, piece.columns.direction, part.packets, numbers)
-        part.sack[:, 0] += base
-        part.syn[:, 0] += base
-        base += part.packets
-    return np.concatenate([part.sack for part in found]), np.concatenate([part.syn for part in found])
-
-
-def _closed_up(values: Any, shares: list[slice], found: list[_Found]) -> Any:
-    """A column with the packets of each part moved to behind those of the part before."""
-    stop = found[0].packets
-    for share, part in zip(shares[1:], found[1:], strict=True):
-        values[stop : stop + part.packets] = values[share.start : share.start + part.packets]
-        stop += part.packets
-    return values[:stop]
-
-
-@kernel
-def renumber(flow: Any, direction: Any, packets: int, numbers: Any) -> None:
-    """Replace the flow numbers of a part; `numbers` has 2 * new number + 1 if the ends are swapped."""
-    for packet in range(packets):
-        number = numbers[flow[packet]]
-        flow[packet] = number >> 1
-        direction[packet] ^= number & 1
+    return int(state[_PACKET]), sack[: state[_BLOCK]].copy(), syn[: state[_SYN]].copy()
 
 
 @inlined

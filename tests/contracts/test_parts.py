@@ -19,7 +19,7 @@ from multitracer.parsers import pcap
 from multitracer.parsers.shared.experiment import read
 from multitracer.parsers.shared.source import open_source
 from multitracer.parsers.shared.view import View
-from multitracer.wire import flows, tcpip
+from multitracer.wire import flows
 
 CAPTURES = (
     "linux/loss2/snd.pcap", "linux/overflow/snd.pcap", "linux/stall/rcv.pcap", "linux/rlp-vj-reset/snd.pcap",
@@ -28,10 +28,8 @@ CAPTURES = (
 
 
 def in_parts(monkeypatch: pytest.MonkeyPatch, parts: int = 3, view_bytes: int = 3000) -> None:
-    """Divide every capture among so many threads, and read it in many views."""
+    """Divide the work after reading among so many threads, and read every capture in many views."""
     monkeypatch.setattr(threads, "WORTH_SHARING", 1)
-    monkeypatch.setattr(tcpip, "_WORTH_SHARING", 1)
-    monkeypatch.setattr(tcpip, "_RECORDS_A_FLOW", 0)
     monkeypatch.setattr(threads, "processors", lambda: parts)
     monkeypatch.setattr(pcap, "View", partial(View, octets=view_bytes))
     assert len(threads.shares(100)) == parts
