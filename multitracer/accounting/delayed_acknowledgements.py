@@ -16,14 +16,19 @@ from multitracer.accounting.path_rate import (
     FAR_NS,
     LEAST_QUEUED,
     LEAST_SHARE,
+    Rates,
     agreeing,
     agreement,
     is_steady,
+    least_delay,
     middle_rate,
+    one_rate,
     queued_octets,
     sample_rates,
 )
+from multitracer.accounting.room import Room
 from multitracer.accounting.sending_events import AT_ONCE_NS, CLEAN, HEARD, PROMPT, Events
+from multitracer.accounting.shared_rate import note_samples
 from multitracer.compute.kernels import kernel
 from multitracer.model.limits import RATE_FROM
 
@@ -64,6 +69,16 @@ def delays_acknowledgements(events: Events, state: Any) -> bool:
 
     Of several there are some, too, where acknowledgements are lost; of segments of one size one alone then is as fast.
     """
+    clean, prompt, later = acknowledged(events, state)
+    return bool(prompt > 0 and (prompt >= LEAST_SHARE * clean or later))
+
+
+@kernel
+def acknowledged(events: Events, state: Any) -> tuple[int, int, bool]:
+    """How many acknowledgements tell which copy came, how many of these were not delayed; if all others took longer.
+
+    That is told by segments of the largest size, each of which takes as long on the bottleneck.
+    """
     clean, prompt, longest = 0, 0, np.int32(0)
     least_prompt = least_other = FAR_NS
     for at in range(state[HEARD]):
@@ -79,7 +94,27 @@ def delays_acknowledgements(events: Events, state: Any) -> bool:
                 least_prompt = min(least_prompt, took)
             else:
                 least_other = min(least_other, took)
-    return bool(prompt > 0 and (prompt >= LEAST_SHARE * clean or least_prompt + AT_ONCE_NS < least_other))
+    return clean, prompt, bool(least_prompt + AT_ONCE_NS < least_other)
+
+
+@kernel
+def timers_show(events: Events, state: Any, arrivals: bool) -> bool:
+    """Whether acknowledgements stand for arrivals, and a timer of the receiver delayed all that are of one segment."""
+    return not arrivals and acknowledged(events, state)[2]
+
+
+@kernel
+def pool_samples(end: int, room: Room, count: int, least_ns: int, arrivals: bool) -> tuple[int, int]:
+    """Let other ends of the path have the `count` samples of this one; returns begin and end of those that they have.
+
+    If the receiver's timer delayed acknowledgements, these are the samples of the others: similar connections all end
+    with a wait for that timer, and would agree on a rate that is only the timer's.
+    """
+    begin, stop = 0, count
+    if count > 0 and timers_show(room.events, room.state, arrivals):
+        begin, stop = count, count + sample_rates(room.events, room.state, least_ns, room.samples[count:], PROMPT)
+    note_samples(end, room.samples[begin:], stop - begin, room.pool, room.pooled)
+    return begin, stop
 
 
 @kernel
@@ -89,20 +124,34 @@ def rate_of_delayed(
     """What `find_rate` returns where acknowledgements that may have been delayed show a rate: `slowest_bps`."""
     if told_bps > 0 and slowest_bps <= told_bps * (1 + AGREE):
         return told_bps, TOLD, 1, True
-    prompt = prompt_rate(events, state, least_ns, samples, histogram)
-    return (prompt, 0, 1, True) if prompt > 0 else (slowest_bps, 0, 0, False)
+    prompt, sure = prompt_rate(events, state, least_ns, samples, histogram)
+    return (prompt, 0, 1, True) if sure else (slowest_bps, 0, 0, False)
 
 
 @kernel
-def prompt_rate(events: Events, state: Any, least_ns: int, samples: Any, histogram: Any) -> float:
-    """The rate in bit/s to which acknowledgements keep that the receiver did not delay; 0 if there is none.
+def prompt_rate(events: Events, state: Any, least_ns: int, samples: Any, histogram: Any) -> tuple[float, bool]:
+    """The rate in bit/s of acknowledgements that the receiver did not delay, 0 for none, and whether they keep to it.
 
-    None came sooner behind a queue: an acknowledgement that was delayed would have come even sooner without that.
+    They keep to it if no acknowledgement behind a queue came sooner, even one that was delayed.
     """
     count = sample_rates(events, state, least_ns, samples, PROMPT)
     rate = middle_rate(samples, count, histogram)
     keeps = rate > 0 and is_steady(events, state, samples, count, rate)
-    return rate if keeps and not came_sooner(events, state, least_ns, rate) else 0.0
+    return rate, bool(keeps and not came_sooner(events, state, least_ns, rate))
+
+
+@kernel
+def undelayed_rate(room: Room, rate_bps: float, arrivals: bool) -> tuple[Rates, bool]:
+    """The rate by which the bottleneck was certainly busy, and if there is one; `rate_bps` is what all deliveries show.
+
+    If the receiver's timer delayed acknowledgements, it is the rate of the others.
+    """
+    events, state, spare = room.events, room.state, Rates(room.rates.start_ns[1:], room.rates.byte_ns[1:])
+    if not timers_show(events, state, arrivals):
+        return one_rate(spare, rate_bps), True
+    least = least_delay(events, state, one_rate(spare, 0.0))
+    undelayed, _ = prompt_rate(events, state, least, room.samples, room.histogram)
+    return one_rate(spare, undelayed), undelayed > 0
 
 
 @kernel

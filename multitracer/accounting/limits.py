@@ -26,9 +26,11 @@ from multitracer.accounting.bottleneck import (
 from multitracer.accounting.burst_rate import fastest_rate, is_spread, rate_of_bursts, sample_singles
 from multitracer.accounting.delayed_acknowledgements import (
     delays_acknowledgements,
+    pool_samples,
     prompt_rate,
     rate_of_delayed,
     shown_by_delayed,
+    undelayed_rate,
 )
 from multitracer.accounting.deliveries import Deliveries, LinkLog, delivered_before, deliveries
 from multitracer.accounting.limit_shares import KEPT, add_up
@@ -65,7 +67,7 @@ from multitracer.accounting.sending_events import (
     follow,
     start_state,
 )
-from multitracer.accounting.shared_rate import Shown, note_samples, note_singles, shared_rates
+from multitracer.accounting.shared_rate import Shown, note_singles, shared_rates
 from multitracer.compute.kernels import kernel
 from multitracer.compute.threads import concurrently, halves
 from multitracer.model.limits import LIMITS, RATE_FROM, Floats, Ints, Limits, RateChanges, Stretches
@@ -318,13 +320,14 @@ def limit_directions(
             if pieces > 1:
                 rates = several_rates(end, pieces, room)
             find_stalls(events, state, not arrivals)
-            longer, shortest = np.int64(0), np.int64(0)
+            longer, shortest, surely = np.int64(0), np.int64(0), rates
             if not sure:
                 trip = directions.trip_ns[number]
-                longer = trip if pieces > 0 else trip + DELAYED_ACK_NS
+                surely, in_time = undelayed_rate(room, found.rates[end], arrivals)
+                longer = trip if pieces > 0 and in_time else trip + DELAYED_ACK_NS
                 shortest = least_without_data(rows, packed, end & 1, capture) if arrivals else trip
             loses_singles = mark_lost(capture, events, state)
-            find_queue(capture, room, rates, longer, shortest, loses_singles, not arrivals)
+            find_queue(capture, room, surely, rates, longer, shortest, loses_singles, not arrivals)
             if not sure and not is_logged(capture, events, state):
                 find_queue_at_least(end, room, known.fastest_bps[number], loses_singles, arrivals)
         else:
@@ -351,7 +354,7 @@ def find_rate(
     rate = middle_rate(samples, count, room.histogram)
     if rate > 0 and not arrivals and shown_by_delayed(events, state, least, rate, samples, count):
         return rate_of_delayed(events, state, least, rate, told_bps, samples, room.histogram)
-    note_samples(end, samples, count, room.pool, room.pooled)
+    begin, stop = pool_samples(end, room, count, least, arrivals)
     pieces = find_pieces(samples, count, room.pieces) if rate > 0 else 0
     if pieces > 1 and room.pieces[:pieces, OCTETS].sum() >= LEAST_SHARE * samples[:count, 1].sum():
         return rate, FOUND, pieces, True
@@ -359,25 +362,25 @@ def find_rate(
         return rate, FOUND, 1, True
     if told_bps > 0 and rate <= told_bps * (1 + AGREE):
         return told_bps, TOLD, 1, True
-    if shared_bps > 0 and fits(shared_bps, room, count):
+    if shared_bps > 0 and fits(shared_bps, room, samples[begin:stop]):
         return shared_bps, 0, 1, True
     if rate > 0 and is_steady(events, state, samples, count, rate):
         return rate, 0, 1, True
     if not arrivals:
-        prompt = prompt_rate(events, state, least, samples, room.histogram)
-        return (prompt, 0, 1, True) if prompt > 0 else (rate, 0, 1, False)
+        prompt, keeps = prompt_rate(events, state, least, samples, room.histogram)
+        return (prompt, 0, 1, True) if keeps else (rate, 0, 1, False)
     often = rate_of_bursts(events, state, least, samples, count, 0, room.histogram)
     return (often, FOUND, 1, True) if often > 0 else (rate, 0, 1, False)
 
 
 @kernel
-def fits(shared_bps: float, room: Room, count: int) -> bool:
+def fits(shared_bps: float, room: Room, samples: Any) -> bool:
     """Whether an end's deliveries allow a rate that others show: none came sooner than an octet takes at that rate.
 
     If any of its own came behind a queue, as large a share of them agrees as of all on a rate that is reported: else
     it may be behind another link, which an address does not tell, or the rate may have changed.
     """
-    agree, total = agreement(room.samples, count, shared_bps)
+    agree, total = agreement(samples, len(samples), shared_bps)
     least = least_delay(room.events, room.state, one_rate(room.rates, shared_bps))
     return bool(agree >= LEAST_SHARE * total and least >= 0)
 
@@ -406,7 +409,7 @@ def find_queue_at_least(end: int, room: Room, shared_bps: float, loses_singles: 
     least = least_delay(events, state, one_rate(room.rates, 0.0))
     flags = EXACT if not arrivals and delays_acknowledgements(events, state) else CLEAN
     count = sample_rates(events, state, least, samples, flags)
-    shared_bps = shared_bps if shared_bps > 0 and fits(shared_bps, room, count) else 0.0
+    shared_bps = shared_bps if shared_bps > 0 and fits(shared_bps, room, samples[:count]) else 0.0
     rate = rate_of_bursts(events, state, least, samples, count, flags, room.histogram)
     count = sample_singles(events, state, least, flags, samples)
     note_singles(end, samples, count, room.singles, room.singles_noted)
@@ -419,10 +422,10 @@ def find_queue_at_least(end: int, room: Room, shared_bps: float, loses_singles: 
 
 @kernel
 def find_queue(
-    capture: Capture, room: Room, rates: Rates, longer_ns: int, shortest_ns: int, loses_singles: bool,
+    capture: Capture, room: Room, surely: Rates, rates: Rates, longer_ns: int, shortest_ns: int, loses_singles: bool,
     by_acknowledgement: bool,
 ) -> None:  # fmt: skip
-    """Find when the bottleneck was busy, for certain if it had a packet for longer than `longer_ns`.
+    """Find when the bottleneck was busy, for certain if by the rates `surely` it had a packet for over `longer_ns`.
 
     Without a rate to which deliveries keep, what waits for less than a round trip may be delayed by jitter, and how
     long a packet itself is there is not known: but for what one without data took, `shortest_ns`, it may be all the
@@ -430,8 +433,9 @@ def find_queue(
     way. Whether what was lost behind a queue with room was lost on the bottleneck or before it is not known either.
     """
     events, state = room.events, room.state
+    least = least_delay(events, state, surely)
+    find_busy(capture, events, state, least, surely, BUSY, longer_ns, loses_singles, False, by_acknowledgement, 0)
     least = least_delay(events, state, rates)
-    find_busy(capture, events, state, least, rates, BUSY, longer_ns, loses_singles, False, by_acknowledgement, 0)
     if longer_ns > 0 and shortest_ns > 0:
         least = min(least, shortest_ns)
     if longer_ns > 0 or by_acknowledgement:

@@ -112,6 +112,21 @@ def test_what_is_not_known_of_one_connection_is_known_by_others() -> None:
     assert milliseconds(limits_of(*flights))["path_rate"] == pytest.approx(60, rel=0.05)
 
 
+def test_timers_of_receivers_are_no_rate_of_the_path_though_all_connections_agree_on_them() -> None:
+    """Each acknowledges two segments at once, and the third one 140 ms later: it waited for another."""
+    sent = [tuple(data(1000 * at, 1 + 960 * n, 961 + 960 * n) for n in range(3)) for at in range(12)]
+    delayed = [(*one, ack(1000 * at + 100, 1921), ack(1000 * at + 240, 2881)) for at, one in enumerate(sent)]
+    assert "path_rate" not in milliseconds(limits_of(*delayed))
+
+
+def test_acknowledgements_of_one_segment_that_come_in_time_show_the_rate_too() -> None:
+    """Of one segment and of two in turn, all 10 ms a segment behind one another: no timer ran out."""
+    sent = [tuple(data(1000 * at, 1 + 960 * n, 961 + 960 * n) for n in range(6)) for at in range(4)]
+    acks = ((100, 1), (120, 3), (130, 4), (150, 6))
+    flights = [(*one, *(ack(1000 * at + ms, 1 + 960 * n) for ms, n in acks)) for at, one in enumerate(sent)]
+    assert milliseconds(limits_of(*flights))["path_rate"] == pytest.approx(60, rel=0.05)
+
+
 def test_connections_show_together_how_long_the_bottleneck_was_busy_at_least() -> None:
     """Three segments each, 10 ms after one another or more: on no rate do enough agree, but the fastest is clear."""
     flights = [flight(1000 * number, apart, 3) for number, apart in enumerate((10, 10, 10, 10, 12, 14, 17, 20, 24, 28))]
