@@ -146,7 +146,8 @@ def undelayed_rate(room: Room, rate_bps: float, arrivals: bool) -> tuple[Rates, 
 
     If the receiver's timer delayed acknowledgements, it is the rate of the others.
     """
-    events, state, spare = room.events, room.state, Rates(room.rates.start_ns[1:], room.rates.byte_ns[1:])
+    events, state = room.events, room.state
+    spare = Rates(room.rates.start_ns[1:], room.rates.byte_ns[1:])  # the first holds the rate of all deliveries
     if not timers_show(events, state, arrivals):
         return one_rate(spare, rate_bps), True
     least = least_delay(events, state, one_rate(spare, 0.0))

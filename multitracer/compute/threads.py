@@ -51,7 +51,7 @@ def together(*tasks: Callable[[], Any]) -> list[Any]:
 
 
 def shares(rows: int, limit: int | None = None) -> list[slice]:
-    """`rows` rows in slices of about equal size: one per thread, at most `limit`, and none of few rows."""
+    """`rows` rows in slices of about equal size: one per thread, at most `limit`, and none below WORTH_SHARING."""
     parts = max(1, min(most(), most() if limit is None else limit, rows // WORTH_SHARING))
     edges = [rows * part // parts for part in range(parts + 1)]
     return [slice(start, stop) for start, stop in itertools.pairwise(edges)]
