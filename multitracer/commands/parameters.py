@@ -45,11 +45,12 @@ _LEAST = 1e-12
 """No number that is given is smaller, unless it is 0: times have whole nanoseconds."""
 _LONG_INPUT_BYTES = 64 << 20
 """Reading so much takes longer than importing what comes after it."""
+_DECODING = "wire.tcpip.decode_rows"
+"""The kernel of reading. Loading the first one makes numba register all that it knows, 0.3 s."""
 _AFTER_READING = (
-    "numba", "pandas", "multitracer.analysis.pipeline", "multitracer.analysis.summary", "multitracer.export.files",
+    "pandas", "multitracer.analysis.pipeline", "multitracer.analysis.summary", "multitracer.export.files",
     "rich.console", "rich.text",
 )  # fmt: skip
-"""Beside it; numba first, as reading waits for it, and nothing else shall then take the interpreter."""
 _LARGEST_KERNELS = (
     "accounting.limits.limit_directions", "tcp.retransmissions.classify_directions", "tcp.port_reuse.split_flows",
     "tcp.measures.measure_rows", "tcp.connection_rows.group_rows", "findings.data_gaps.weigh",
@@ -299,13 +300,19 @@ def _import_ahead(files: Sequence[str]) -> None:
 
 
 def _import_all() -> None:
+    """First what reading waits for, as nothing else shall then take the interpreter."""
+    _load(_DECODING)
     with suppress(Exception):  # whoever needs the module meets the error again
         for name in _AFTER_READING:
             import_module(name)
     for name in _LARGEST_KERNELS:
-        module, kernel = name.rsplit(".", 1)
-        with suppress(Exception):
-            getattr(import_module(f"multitracer.{module}"), kernel).load()
+        _load(name)
+
+
+def _load(kernel: str) -> None:
+    module, name = kernel.rsplit(".", 1)
+    with suppress(Exception):
+        getattr(import_module(f"multitracer.{module}"), name).load()
 
 
 def files_in(inputs: Sequence[str]) -> list[str]:
