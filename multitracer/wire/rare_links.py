@@ -199,6 +199,7 @@ _ONE_PACKET: dict[int, Callable[[bytes], Payload | None]] = {
     6: _token_ring,
     11: llc_or_ip,
     51: _pppoe,
+    100: llc_or_ip,  # ATM by RFC 1483 in a file; 11 on most systems
     106: llc_or_ip,
     107: frame_relay,
     109: lambda record: if_ip(record[12:]),  # address family, SPI and flags (OpenBSD's enc)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -51,16 +50,6 @@ class Unwrapped(NamedTuple):
     offset: Any
 
 
-@dataclass
-class _Level:
-    """The fragments of datagrams that are so many times inside one another, over all pieces."""
-
-    taken: reassembly.Reassembly = field(default_factory=reassembly.Reassembly)
-    decoder: tunnels.TunnelDecoder = field(default_factory=tunnels.TunnelDecoder)
-    record: array[int] = field(default_factory=lambda: array("q"))
-    """By fragment, the number of its record, or _SETTLED."""
-
-
 class Envelopes:
     """Opens the records of a capture, piece by piece."""
 
@@ -70,8 +59,10 @@ class Envelopes:
         self.losses = Losses()
         """The same, with where it was first met: what is in it may have been TCP."""
         self.flows = Flows()
-        self._decoder = tunnels.TunnelDecoder()
-        self._levels = [_Level() for _ in range(_MOST_FRAGMENTED)]
+        self._decoder, self._of_fragments = tunnels.TunnelDecoder(), tunnels.TunnelDecoder()
+        self._fragments = reassembly.Reassembly()
+        self._fragment_record = array("q")
+        """By fragment, the number of its record, or _SETTLED."""
         self._labels: dict[object, int] = {None: 0}
         self._patience = Patience("opening envelopes")
 
@@ -81,13 +72,8 @@ class Envelopes:
         if not len(rows):
             return None
         status[status == layers.UNKNOWN] = layers.OTHER
-        inner = self._inside(records, rows.tolist())
-        whole: list[Inner] = []
-        begun = [len(level.record) for level in self._levels]
-        for level in self._levels:
-            fragments = [one for one in inner if one.packet.is_fragment]
-            whole += [one for one in inner if not one.packet.is_fragment]
-            inner = self._reassemble(records, level, fragments)
+        begun = len(self._fragment_record)
+        whole = [packet for one in self._inside(records, rows.tolist()) for packet in self._whole(records, one, 0)]
         if not whole:
             return None
         unwrapped = self._decode(whole)
@@ -96,11 +82,10 @@ class Envelopes:
 
     def fates(self) -> Iterator[tuple[int, int]]:
         """The number of each record of fragments, and what became of it; no more records come."""
-        for level in self._levels:
-            level.taken.finish()
-            for fragment, fate in level.taken.fate.items():
-                if level.record[fragment] != _SETTLED:
-                    yield level.record[fragment], fate
+        self._fragments.finish()
+        for fragment, fate in self._fragments.fate.items():
+            if self._fragment_record[fragment] != _SETTLED:
+                yield self._fragment_record[fragment], fate
 
     def _inside(self, records: Records, rows: list[int]) -> list[Inner]:
         """The innermost IP packets of records; counts the envelopes that cannot be opened."""
@@ -125,24 +110,32 @@ class Envelopes:
             else:
                 yield Inner(row, packet, missing)
 
-    def _reassemble(self, records: Records, level: _Level, fragments: Sequence[Inner]) -> list[Inner]:
-        """What is inside the datagrams that these fragments complete."""
-        first = len(level.record)
-        for row, packet, _ in fragments:
-            # They tell copies of a fragment at two places apart.
-            addresses = records.octets(row)[: tunnels.ADDRESS_OCTETS.get(records.link_type(row), 0)]
-            ports, size = (packet.part.ports, packet.part.size) if packet.part else (b"", len(packet.octets))
-            place = (int(records.interface[row]), addresses, packet.steps, ports)
-            time_ns = int(records.time_ns[row])
-            level.taken.add(reassembly.Fragment(len(level.record), place, time_ns, packet.octets, size))
-            level.record.append(int(records.number[row]))
-        found: list[Inner] = []
-        for whole in level.taken.datagrams:
-            last = fragments[whole.row - first]
-            packets = level.decoder.of_fragments(whole.octets, last.packet.steps)
-            found += self._opened(packets, records, last.row, whole.missing)
-        level.taken.datagrams.clear()
-        return found
+    def _whole(self, records: Records, one: Inner, depth: int) -> Iterator[Inner]:
+        """The packet; of a fragment what is inside the datagram that it completes, which `depth` others were around.
+
+        Whatever is around them, fragments of one datagram are put together: of one in a tunnel some may have been
+        fragmented again outside of it, and others not.
+        """
+        if not one.packet.is_fragment:
+            yield one
+        elif depth < _MOST_FRAGMENTED:
+            self._take(records, one)
+            completed, self._fragments.datagrams = self._fragments.datagrams, []
+            for datagram in completed:
+                packets = self._of_fragments.of_fragments(datagram.octets, one.packet.steps)
+                for found in self._opened(packets, records, one.row, datagram.missing):
+                    yield from self._whole(records, found, depth + 1)
+
+    def _take(self, records: Records, one: Inner) -> None:
+        """Add a fragment to those that are held."""
+        row, packet, _ = one
+        # They tell copies of a fragment at two places apart.
+        addresses = records.octets(row)[: tunnels.ADDRESS_OCTETS.get(records.link_type(row), 0)]
+        ports, size = (packet.part.ports, packet.part.size) if packet.part else (b"", len(packet.octets))
+        place = (int(records.interface[row]), addresses, packet.steps, ports)
+        number, time_ns = len(self._fragment_record), int(records.time_ns[row])
+        self._fragments.add(reassembly.Fragment(number, place, time_ns, packet.octets, size))
+        self._fragment_record.append(int(records.number[row]))
 
     def _decode(self, inner: list[Inner]) -> Unwrapped:
         """Decode packets from inside records."""
@@ -166,16 +159,18 @@ class Envelopes:
         identities = (around and around.identity for around in tunnel)
         return np.array([self._labels.setdefault(one, len(self._labels)) for one in identities], dtype=np.int64)
 
-    def _settle(self, records: Records, rows: list[int], inside: Any, status: Any, begun: list[int]) -> None:
-        """Give the records the status of the packets in them, above all of TCP packets; no fate will change it."""
+    def _settle(self, records: Records, rows: list[int], inside: Any, status: Any, begun: int) -> None:
+        """Give the records the status of the packets in them, above all of TCP packets; no fate will change it.
+
+        `begun` is how many fragments there were before this piece.
+        """
         at = np.array(rows, dtype=np.int64)
         status[at] = inside
         status[at[inside == layers.TCP]] = layers.TCP
         settled = set(records.number[at].tolist())
-        for level, first in zip(self._levels, begun, strict=True):
-            for fragment in range(first, len(level.record)):
-                if level.record[fragment] in settled:
-                    level.record[fragment] = _SETTLED
+        for fragment in range(begun, len(self._fragment_record)):
+            if self._fragment_record[fragment] in settled:
+                self._fragment_record[fragment] = _SETTLED
 
 
 def tunnels_around(records: Records, rows: list[int]) -> list[Tunnel | None]:

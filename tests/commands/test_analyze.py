@@ -132,10 +132,10 @@ def test_what_comes_after_the_reading_is_imported_beside_it_where_the_input_is_l
     for thread in threading.enumerate():
         if thread.name == "imports":
             thread.join()
-    kernels = [f"multitracer.{name}" for name in parameters._LARGEST_KERNELS]
-    modules = [*parameters._AFTER_READING, *(name.rpartition(".")[0] for name in kernels)]
+    decoding, *kernels = [f"multitracer.{name}" for name in (parameters._DECODING, *parameters._LARGEST_KERNELS)]
+    modules = [decoding.rpartition(".")[0], *parameters._AFTER_READING, *(name.rpartition(".")[0] for name in kernels)]
     assert imported == [(name, False) for name in modules] * ahead
-    assert loaded == kernels * ahead
+    assert loaded == [decoding, *kernels] * ahead
 
 
 @pytest.mark.slow

@@ -66,6 +66,7 @@ BEFORE_LLC = {
     "fddi": (10, b"\0" * 13),
     "token ring": (6, b"\x10\x40" + b"\0" * 12),
     "atm": (11, b""),
+    "atm in a file": (100, b""),
     "sunatm": (123, b"\x02\0\0\x64"),
     "pseudowire": (1, b"\0" * 12 + b"\x88\x47\x00\x01\x41\x40" + b"\0" * 12 + b"\x00\x40"),
 }
@@ -82,7 +83,7 @@ def test_every_link_with_llc_reads_all_of_its_headers(link: str, header: str) ->
 def test_a_packet_without_llc_is_no_guess_in_a_frame_that_has_one() -> None:
     """A circuit of ATM may carry IP alone; an 802.3 frame and a token ring's may not."""
     found = {link: segments([octets + SEGMENT], kind) for link, (kind, octets) in BEFORE_LLC.items()}
-    assert [link for link, packets in found.items() if packets] == ["atm", "sunatm"]
+    assert [link for link, packets in found.items() if packets] == ["atm", "atm in a file", "sunatm"]
 
 
 def test_pktap_under_a_users_number_is_known_by_its_records() -> None:

@@ -193,6 +193,20 @@ def gtpu(packet: bytes) -> bytes:
     return bytes(dpkt.udp.UDP(sport=2152, dport=2152, ulen=len(data) + 8, data=data))
 
 
+def within_gre(packet: bytes, number: int) -> bytes:
+    """An IPv4 packet with a packet in GRE."""
+    return ipv4(gre(packet), p=47, source="10.9.9.9", number=number)
+
+
+def fragmented_again(which: int) -> list[bytes]:
+    """Two fragments of a segment within GRE, of which one was fragmented again outside of it."""
+    made = []
+    for number, packet in enumerate(fragments_4(SEGMENT, pieces(len(SEGMENT), 800))):
+        again = pieces(len(gre(packet)), 400 if number == which else 4000)
+        made += fragments_4(gre(packet), again, protocol=47, source="10.9.9.9", number=number)
+    return made
+
+
 SCENES = {
     "IPv4": fragments_4(SEGMENT, pieces(len(SEGMENT), 8)),
     "IPv6": fragments_6(SEGMENT, pieces(len(SEGMENT), 8)),
@@ -200,9 +214,10 @@ SCENES = {
         gtpu(ipv4(SEGMENT)), pieces(len(gtpu(ipv4(SEGMENT))), 800), protocol=17, source="10.9.9.9"
     ),
     "fragments within GRE": [
-        ipv4(gre(packet), p=47, source="10.9.9.9", number=at)
-        for at, packet in enumerate(fragments_4(SEGMENT, pieces(len(SEGMENT), 800)))
+        within_gre(packet, at) for at, packet in enumerate(fragments_4(SEGMENT, pieces(len(SEGMENT), 800)))
     ],
+    "the first of two within GRE fragmented again outside": fragmented_again(0),
+    "the second of two within GRE fragmented again outside": fragmented_again(1),
 }  # fmt: skip
 
 
