@@ -42,21 +42,25 @@ _CYCLE_SLACK_MS = 200
 """Log delays vary less than this: a larger jump means that another cell counts the subframes from there on."""
 _WINDOW_NS = 10_000_000_000
 _SNIFFED = 64
+_REPORTS = 8
+"""So many sound reports are no chance, though none of them is read."""
 _KINDS_SAID = 8
 
 
 def sniff(head: bytes) -> bool:
-    """Whether two in three of its first HDLC frames have right check sequences, and hold log packets.
+    """Whether two in three of its first HDLC frames have right check sequences, and hold log packets or reports.
 
-    Some may be damaged, the first one above all: a log that is cut out of another begins within a frame. A single
-    log packet must be the log's only frame, or the others as sound.
+    Some may be damaged, the first one above all: a log that is cut out of another begins within a frame, and perhaps
+    with many reports before the next log packet. A single log packet must be the log's only frame, or the others as
+    sound.
     """
     whole = head[: head.rfind(diag.FLAG) + 1]
     contents = [diag.content(frame) for _, (_, frame) in zip(range(_SNIFFED), diag.frames(whole), strict=False)]
     sound = [diag.opened(content)[1] for content in contents if content is not None]
     damaged = len(contents) - len(sound)
     logged = sum(packet[0] == diag.LOG_PACKET for packet in sound)
-    return logged > (damaged > 0) and len(sound) >= 2 * damaged
+    reports = sum(packet[0] in diag.REPORTS for packet in sound)
+    return (logged > (damaged > 0) or reports >= _REPORTS) and len(sound) >= 2 * damaged
 
 
 class _Packet(NamedTuple):

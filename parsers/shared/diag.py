@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 FLAG = b"\x7e"
 LOG_PACKET, MULTI_RADIO = 0x10, 0x98
+REPORTS = (0x60, 0x79, 0x92, 0x99)
+"""Commands of what a handset reports between log packets: events, and messages in three forms (scat, diagcmd.py)."""
 LONGEST_FRAME = 1 << 18
 """More octets than a frame has, whose packet has a length of 16 bits, all of them escaped."""
 GPS_EPOCH_NS = 315_964_800_000_000_000

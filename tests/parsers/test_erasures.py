@@ -107,6 +107,14 @@ def test_a_trace_without_line_ends_is_recognised() -> None:
     assert recognise(Source("x", b"0000010100" * 10_000)).name == "erasures"
 
 
+@pytest.mark.parametrize(
+    ("data", "cut"), [(b"0110", False), (b"# name: a\n\n01 10", False), (b"01\n10", True), (b"01\n# a", True)]
+)
+def test_a_trace_that_stands_on_one_line_need_not_end_it(data: bytes, cut: bool) -> None:
+    """Where other lines have an end, one without may have been cut off."""
+    assert erasures.read(Source("x", data)).complete == (not cut)
+
+
 PARTS = st.sampled_from([b"0", b"11", b"\n", b" ", b"#", b"# a: b\n", b"x", b"\r\n"])
 
 

@@ -57,6 +57,14 @@ def test_a_log_that_begins_within_a_frame_is_read() -> None:
     assert recording.tables["frames"]["sn"].tolist() == [1, 2]
 
 
+@pytest.mark.parametrize("report", diag.REPORTS)
+def test_a_log_that_begins_with_reports_is_read(report: int) -> None:
+    """Between two log packets there may be hundreds, which a log cut out of another begins with."""
+    reports = [hdlc(bytes([report, number, 0, 1])) for number in range(100)]
+    recording = read(reports[0][3:], *reports, hdlc(rlc([1, 2])))
+    assert recording.tables["frames"]["sn"].tolist() == [1, 2]
+
+
 def test_damage_costs_the_frames_that_it_touches() -> None:
     """After a wrong octet, or a lost flag between two frames, reading goes on with the next flag."""
     frames = [hdlc(rlc([number])) for number in range(8)]
