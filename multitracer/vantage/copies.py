@@ -19,6 +19,18 @@ from multitracer.compute.arrays import runs
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.compute.threads import concurrently, shares
 from multitracer.model.schema import ACK, FIN, OPTION_TIMESTAMPS, SYN
+from multitracer.vantage.copy_delays import (
+    LONGEST_NS,
+    OPEN,
+    PROVEN,
+    REPEATED,
+    STEADY_NS,
+    DelayLimits,
+    PacketFields,
+    Pairs,
+    There,
+    settled,
+)
 from multitracer.wire.octets import hash_pair
 
 if TYPE_CHECKING:
@@ -30,29 +42,7 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 REACH_RECORDS = 8192
 """A copy follows its packet within so many records; a power of two."""
 _SLOTS = 16 * REACH_RECORDS
-STEADY_NS = 1_000_000
-"""Copies of a mirror port are no later than this, unless proven ones show it."""
 _MOST_TTL = 255
-LONGEST_NS = 100_000_000
-"""A copy follows its packet within this time, which is half the shortest retransmission timer in use (Linux: 0.2 s)."""
-
-REPEATED, PROVEN, OPEN = range(3)
-"""Whether the second of two equal packets is another transmission, a copy, or whether the two alone do not tell."""
-
-
-@dataclass(frozen=True)
-class DelayLimits:
-    """What the delays of copies must be like where neither IP ID nor timestamps prove them; times in ns."""
-
-    known: int = 3
-    """So many proven copies show what the delays are like."""
-    steady_ns: int = STEADY_NS
-    most_share: float = 0.5
-    """An acknowledgement repeated within the delay is a copy if this share of the other packets is copied."""
-    least_share: float = 0.2
-    """Without proven copies: share of the packets that must be copied, and of those with data."""
-    least_steady: float = 0.9
-    """Without proven copies: share of the equal packets that must follow at once."""
 
 
 @dataclass(frozen=True)
@@ -65,26 +55,6 @@ class Copies:
     twice: Bools
     counts: dict[tuple[int, int], int]
     undecided: dict[tuple[int, int], int]
-
-
-class PacketFields(NamedTuple):
-    """What is compared of the packets, and their times: one element per packet."""
-
-    place: Any
-    flow: Any
-    direction: Any
-    raw_seq: Any
-    raw_ack: Any
-    payload_bytes: Any
-    flags: Any
-    raw_window: Any
-    tsval: Any
-    tsecr: Any
-    ip_id: Any
-    checksum: Any
-    options: Any
-    ttl: Any
-    time_ns: Any
 
 
 class Recent(NamedTuple):
@@ -108,14 +78,6 @@ class Senders(NamedTuple):
     ttl: Any
     tsval: Any
     row: Any
-
-
-class _Pairs(NamedTuple):
-    """Equal packets: rows of the later one and of the one before it, and what they are."""
-
-    after: Any
-    before: Any
-    verdict: Any
 
 
 def find_copies(packets: pd.DataFrame, flows: int, place: Any = None, limits: DelayLimits | None = None) -> Copies:
@@ -143,27 +105,23 @@ def _find_copies(packets: pd.DataFrame, flows: int, place: Any, limits: DelayLim
     for start, stop in runs(number):
         pairs = _judged(_equal_pairs(fields, start, stop), fields, start, stop, flows)
         for here, one in _by_place(pairs, place):
-            rows, unclear = _settled(one, fields, _size(place, start, stop, here), limits)
+            rows, unclear = settled(one, fields, There(fields, here, slice(start, stop)), limits)
             twice[rows] = True
             key = int(number[start]), here
             counts[key], undecided[key] = counts.get(key, 0) + len(rows), undecided.get(key, 0) + unclear
     return Copies(twice, counts, undecided)
 
 
-def _by_place(pairs: _Pairs, place: Any) -> list[tuple[int, _Pairs]]:
+def _by_place(pairs: Pairs, place: Any) -> list[tuple[int, Pairs]]:
     if not len(pairs.after):
         return []
     here = place[pairs.after]
     if here.min() == here.max():
         return [(int(here[0]), pairs)]
-    return [(int(one), _Pairs(*(part[here == one] for part in pairs))) for one in np.unique(here)]
+    return [(int(one), Pairs(*(part[here == one] for part in pairs))) for one in np.unique(here)]
 
 
-def _size(place: Any, start: int, stop: int, here: int) -> int:
-    return int((place[start:stop] == here).sum())
-
-
-def _equal_pairs(fields: PacketFields, start: int, stop: int) -> _Pairs:
+def _equal_pairs(fields: PacketFields, start: int, stop: int) -> Pairs:
     """All packets that repeat an earlier one within reach, each with the nearest one that it repeats."""
     after, before = (np.empty(stop - start, dtype=np.int32) for _ in range(2))  # unwritten pages take no memory
     parts = shares(stop - start)
@@ -179,7 +137,7 @@ def _equal_pairs(fields: PacketFields, start: int, stop: int) -> _Pairs:
     found = concurrently(find, parts)
     pieces = [slice(part.start, part.start + count) for part, count in zip(parts, found, strict=True)]
     one, other = (_joined(rows, pieces) for rows in (after, before))
-    return _Pairs(one, other, np.zeros(len(one), dtype=np.uint8))
+    return Pairs(one, other, np.zeros(len(one), dtype=np.uint8))
 
 
 def _joined(rows: Any, pieces: Sequence[slice]) -> Any:
@@ -241,7 +199,7 @@ def find_equal(fields: PacketFields, warm: int, start: int, stop: int, recent: R
     return count
 
 
-def _judged(pairs: _Pairs, fields: PacketFields, start: int, stop: int, flows: int) -> _Pairs:
+def _judged(pairs: Pairs, fields: PacketFields, start: int, stop: int, flows: int) -> Pairs:
     """The pairs with what the sender's IP IDs and timestamps say of them."""
     if len(pairs.after):
         none, zero = (np.full(2 * flows, value, dtype=np.int32) for value in (-1, 0))
@@ -337,102 +295,3 @@ def peer_was_silent(fields: PacketFields, row: int, before: int, senders: Sender
     peer = 2 * np.int64(fields.flow[row]) + 1 - np.int64(fields.direction[row])
     heard = senders.tsval[peer] >= 0 and (senders.tsval[peer] - np.int64(fields.tsecr[row])) & 0xFFFFFFFF < 0x80000000
     return bool(heard and senders.row[peer] < before)
-
-
-class _Compared(NamedTuple):
-    """Of each pair of equal packets, one element a pair: how the second differs, and whether it is proven to be a copy.
-
-    `delay` (ns, LONGEST_NS + 1 for all that is longer) is how much later it was captured, `ttl_fall` is 1 where its TTL
-    is less, -1 where it is greater, `carries` tells whether they have data, SYN or FIN: what a receiver acknowledges,
-    and an acknowledgement only repeats.
-    """
-
-    delay: Any
-    ttl_fall: Any
-    carries: Any
-    proven: Any
-
-    def of(self, rows: Bools) -> _Compared:
-        """Those in the mask `rows`; all of them are not copied."""
-        return self if rows.all() else _Compared(*(part[rows] for part in self))
-
-
-def _settled(pairs: _Pairs, fields: PacketFields, packets: int, limits: DelayLimits) -> tuple[Ints, int]:
-    """The rows of copies, and how many packets with data may be copies or not; `packets` were captured there."""
-    if not (pairs.verdict == OPEN).any():
-        return pairs.after[pairs.verdict == PROVEN], 0
-    once = pairs.verdict != REPEATED
-    after, equal = pairs.after if once.all() else pairs.after[once], _compared(pairs, fields).of(once)
-    copied, share = equal.proven.copy(), equal.proven.sum() / max(1, packets - len(after))
-    for fall in (0, 1):  # no router gives back what it took: a greater TTL is not a copy's
-        mine = equal.ttl_fall == fall
-        alike = equal.of(mine)
-        known = alike.delay[alike.proven]
-        if len(known) >= limits.known:
-            as_known = _as_known(alike.delay, known, LONGEST_NS if fall else limits.steady_ns)
-            copied[mine] |= as_known & (alike.carries | (share >= limits.most_share))
-        if not copied[mine].all():
-            copied[mine] |= _copied_throughout(alike, packets, limits)
-    left = ~copied & equal.carries & (equal.delay <= limits.steady_ns)
-    return after[copied], int(left.sum())
-
-
-def _compared(pairs: _Pairs, fields: PacketFields) -> _Compared:
-    """How the packets of each pair differ."""
-    count = len(pairs.after)
-    delay, ttl_fall = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int8)
-    carries = np.empty(count, dtype=np.bool_)
-
-    def compare(part: slice) -> None:
-        compare_pairs(fields, pairs.after[part], pairs.before[part], delay[part], ttl_fall[part], carries[part])
-
-    concurrently(compare, shares(count))
-    return _Compared(delay, ttl_fall, carries, pairs.verdict == PROVEN)
-
-
-@kernel
-def compare_pairs(fields: PacketFields, after: Any, before: Any, delay: Any, ttl_fall: Any, carries: Any) -> None:
-    """Fill `delay`, `ttl_fall` and `carries` as `_Compared` has them, in one pass over the packets' columns."""
-    for pair in range(len(after)):
-        row, earlier = after[pair], before[pair]
-        delay[pair] = min(abs(fields.time_ns[row] - fields.time_ns[earlier]), LONGEST_NS + 1)
-        ttl_fall[pair] = np.int8(fields.ttl[earlier] > fields.ttl[row]) - np.int8(fields.ttl[earlier] < fields.ttl[row])
-        carries[pair] = fields.payload_bytes[row] > 0 or (fields.flags[row] & (SYN | FIN)) != 0
-
-
-_SAMPLE = 10_000
-
-
-def _as_known(delay: Ints, known: Ints, most_ns: int) -> Bools:
-    """Which delays are like those of proven copies: up to `most_ns` no longer, beyond it no shorter either."""
-    known = _sample(known)
-    low, high = np.quantile(known, [0.05, 0.95])
-    spread = high - low + 1_000
-    result: Bools = (delay <= min(_usual(known), most_ns)) | (
-        (delay >= low - spread) & (delay <= min(high + spread, LONGEST_NS))
-    )
-    return result
-
-
-def _usual(delay: Ints) -> int:
-    return int(2 * np.quantile(_sample(delay), 0.95)) + 1_000
-
-
-def _sample(delay: Ints) -> Ints:
-    """Some of the delays, at random but the same each time: quantiles of millions differ little from theirs."""
-    if len(delay) <= _SAMPLE:
-        return delay
-    return delay[np.random.default_rng(0).integers(len(delay), size=_SAMPLE)]
-
-
-def _copied_throughout(equal: _Compared, packets: int, limits: DelayLimits) -> Bools:
-    """Which packets are copies in a capture that copied data and all else, and at once."""
-    delay, carries = equal.delay, equal.carries
-    steady = delay <= limits.steady_ns
-    with_data = int((steady & carries).sum())
-    enough = steady.sum() >= max(2, limits.least_share * packets)
-    enough &= with_data >= max(1, limits.least_share * steady.sum())
-    # Acknowledgements are repeated without being copied: only data show whether copies come at once.
-    if not enough or with_data < limits.least_steady * carries.sum():
-        return np.zeros(len(delay), dtype=np.bool_)
-    return steady & (delay <= _usual(delay[steady & carries]))

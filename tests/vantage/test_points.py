@@ -149,6 +149,33 @@ def test_copies_without_ip_ids_are_recognised():
     assert find(columns).captured_twice.tolist() == [False, True] * 500
 
 
+def in_batches(columns: dict[str, np.ndarray], batch: int) -> dict[str, np.ndarray]:
+    """Every packet twice, 0.2 ms apart, the copies of so many at a time behind them: later by up to their time."""
+    index = np.arange(len(columns["time_ns"]))
+    columns = {**columns, "time_ns": 10**18 + index * MS // 5}
+    behind = columns["time_ns"][np.minimum(index // batch * batch + batch - 1, index[-1])] + 100 + index % batch
+    order = np.argsort(np.r_[columns["time_ns"], behind], kind="stable")
+    twice = taken(columns, np.r_[index, index])
+    return taken({**twice, "time_ns": np.r_[columns["time_ns"], behind]}, order)
+
+
+@pytest.mark.parametrize("batch", [10, 100, 400])
+def test_copies_that_come_in_batches_are_recognised_where_everything_is_copied(batch):
+    """However their delays vary: TCP does not send nearly all packets again within a tenth of a second."""
+    found = find(in_batches(transfer(1000, ip_id=0, tsval=False), batch))
+    assert found.captured_twice.sum() == 1000
+
+
+def test_data_that_is_sent_again_among_runs_of_equal_acknowledgements_is_not_copied():
+    """More acknowledgements are repeated than there are packets else, and a quarter of the data is sent again."""
+    columns = transfer(800, ip_id=0, tsval=False)
+    index = np.arange(800)
+    rows = np.sort(np.r_[index, np.repeat(index[1::2], 2), index[::8]])
+    columns = taken(columns, rows)
+    columns["time_ns"] = 10**18 + np.arange(len(rows)) * 2 * MS
+    assert not find(columns).captured_twice.any()
+
+
 @pytest.mark.parametrize("ip_id", [0, -1])
 def test_retransmissions_without_ip_ids_are_not_copies(ip_id):
     """Retransmitted data and runs of identical acknowledgements are not copies, even without IP ID or TSval."""
