@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer.commands.messages import quiet, say, verbosity_options
-from multitracer.commands.parameters import Whole, files_to_complete
+from multitracer.commands.parameters import Whole
 from multitracer.commands.retrace import pairs
-from multitracer.commands.simulate import LARGEST_SEED
+from multitracer.commands.simulate import LARGEST_SEED, scenarios_or_files
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ ANALYSIS = "analysis"
 
 
 @click.command("emulate", epilog=EXAMPLES)
-@click.argument("scenario", shell_complete=files_to_complete)
+@click.argument("scenario", shell_complete=scenarios_or_files)
 @click.argument("command_line", nargs=-1, metavar="[-- COMMAND...]", type=click.UNPROCESSED)
 @click.option("--set", "settings", multiple=True, callback=pairs, metavar="KEY=VALUE",
               help="A key of the scenario (repeatable).")  # fmt: skip

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from multitracer.commands.messages import Progress, quiet, say, verbosity_options
 from multitracer.commands.parameters import MOST_JOBS, Whole, files_to_complete, output_option, results, shortened
@@ -57,8 +58,16 @@ def jobs_by_default() -> int:
     return min(processors(), MOST_JOBS)
 
 
+def scenarios_or_files(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Has the shell complete the name of a built-in scenario, else of a file."""
+    from multitracer.replay.simulate.scenario_files import names
+
+    built_in = [CompletionItem(name) for name in names() if name.startswith(begun)]
+    return built_in or files_to_complete(context, parameter, begun)
+
+
 @click.command("simulate", epilog=EXAMPLES)
-@click.argument("scenario", required=False, shell_complete=files_to_complete)
+@click.argument("scenario", required=False, shell_complete=scenarios_or_files)
 @click.option("--list", "listing", is_flag=True, help="List the scenarios that are built in.")
 @click.option("--set", "settings", multiple=True, callback=pairs, metavar="KEY=VALUE",
               help="A key of the scenario (repeatable).")  # fmt: skip

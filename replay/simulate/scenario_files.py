@@ -35,11 +35,15 @@ class Described:
     """How many seeds it is meant for; None where it does not say."""
 
 
+def names() -> list[str]:
+    """The names of the built-in scenarios."""
+    folder = files(__package__) / "scenarios"
+    return sorted(one.name.removesuffix(ENDING) for one in folder.iterdir() if one.name.endswith(ENDING))
+
+
 def built_in() -> dict[str, Described]:
     """Every built-in scenario by its name."""
-    folder = files(__package__) / "scenarios"
-    names = sorted(one.name.removesuffix(ENDING) for one in folder.iterdir() if one.name.endswith(ENDING))
-    return {name: load(name) for name in names}
+    return {name: load(name) for name in names()}
 
 
 def load(name: str) -> Described:
@@ -77,9 +81,8 @@ def _table(name: str, folder: Path) -> tuple[dict[str, Any], Path | None]:
 
 
 def _scenarios_like(name: str) -> str:
-    known = [one.name.removesuffix(ENDING) for one in (files(__package__) / "scenarios").iterdir()]
-    near = get_close_matches(name, known, n=2, cutoff=0.5)
-    meant = f"Did you mean {' or '.join(near)}?" if near else f"Built in are {', '.join(sorted(known))}."
+    near = get_close_matches(name, names(), n=2, cutoff=0.5)
+    meant = f"Did you mean {' or '.join(near)}?" if near else f"Built in are {', '.join(names())}."
     return f"{meant} The name of a file ends in {ENDING}."
 
 

@@ -38,6 +38,9 @@ def completed(line: str, shell: str = "bash") -> tuple[list[str], set[str]]:
         ("multitracer erasures ge", {"plain,generate"}),
         ("multitracer erasures generate gil", {"plain,gilbert"}),
         ("multitracer retrace tr", {"file,tr"}),
+        ("multitracer simulate raw", {"plain,raw-file-transfer"}),
+        ("multitracer emulate gsm", {"plain,gsm-call"}),
+        ("multitracer simulate mine", {"file,mine"}),
         ("multitracer formats --j", {"plain,--json"}),
     ],
 )
