@@ -35,11 +35,14 @@ def read(
     """What was recorded in `paths` (files, or directories taken recursively; also lists of them), as one Trace.
 
     An input that cannot be read is kept, with the reason, where there are others; raises InputError
-    when the only input cannot be read, NoUsableInputError when none of several can. All inputs together are read up
-    to `max_unpacked` octets, unpacked; by default half of the machine's memory.
+    when the only input cannot be read, NoUsableInputError when none of several can, UsageError without any path. All
+    inputs together are read up to `max_unpacked` octets, unpacked; by default half of the machine's memory.
     """
     given = itertools.chain.from_iterable([one] if isinstance(one, str | Path) else one for one in paths)
-    return read_sources(parsers.inputs_in(list(map(str, given))), Room(max_unpacked), progress)
+    named = list(map(str, given))
+    if not named:
+        raise UsageError("no path of an input is given\nGive files, directories, or lists of them.")
+    return read_sources(parsers.inputs_in(named), Room(max_unpacked), progress)
 
 
 def read_sources(files: Sequence[str | Source], room: Room, progress: Progress | None = None) -> Trace:

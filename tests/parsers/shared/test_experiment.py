@@ -9,7 +9,7 @@ import pytest
 from repository import EXAMPLES
 
 from multitracer import cli, parsers
-from multitracer.model.errors import InputError, ReadingDefectError
+from multitracer.model.errors import InputError, ReadingDefectError, UsageError
 from multitracer.parsers import tcpstats
 from multitracer.parsers.shared.experiment import read
 
@@ -107,3 +107,10 @@ def test_more_inputs_than_can_be_numbered_are_refused(monkeypatch: pytest.Monkey
     with pytest.raises(Exception, match="at most 1"):
         read(SND, EXAMPLES / "rlp-reset" / "rcv.pcap")
     assert issubclass(ReadingDefectError, InputError)
+
+
+@pytest.mark.parametrize("paths", [(), ([],)])
+def test_without_a_path_nothing_is_read(paths: tuple[Any, ...]) -> None:
+    """The error says what to give."""
+    with pytest.raises(UsageError, match="no path of an input is given"):
+        read(*paths)
