@@ -310,6 +310,7 @@ def _import_all() -> None:
 
 
 def _load(kernel: str) -> None:
+    """Load a kernel that an earlier run kept; whoever needs it meets what went wrong again."""
     module, name = kernel.rsplit(".", 1)
     with suppress(Exception):
         getattr(import_module(f"multitracer.{module}"), name).load()

@@ -23,6 +23,9 @@ STEADY_NS = 1_000_000
 LONGEST_NS = 100_000_000
 """A copy follows its packet within this time, which is half the shortest retransmission timer in use (Linux: 0.2 s)."""
 
+_SAMPLE = 10_000
+"""Quantiles of so many delays at random differ little from those of all."""
+
 REPEATED, PROVEN, OPEN = range(3)
 """Whether the second of two equal packets is another transmission, a copy, or whether the two alone do not tell."""
 
@@ -153,9 +156,6 @@ def compare_pairs(fields: PacketFields, after: Any, before: Any, delay: Any, ttl
         carries[pair] = fields.payload_bytes[row] > 0 or (fields.flags[row] & (SYN | FIN)) != 0
 
 
-_SAMPLE = 10_000
-
-
 def _as_known(delay: Ints, known: Ints, most_ns: int) -> Bools:
     """Which delays are like those of proven copies: up to `most_ns` no longer, beyond it no shorter either."""
     known = _sample(known)
@@ -172,30 +172,32 @@ def _usual(delay: Ints) -> int:
 
 
 def _sample(delay: Ints) -> Ints:
-    """Some of the delays, at random but the same each time: quantiles of millions differ little from theirs."""
+    """Some of the delays, at random but the same each time."""
     if len(delay) <= _SAMPLE:
         return delay
     return delay[np.random.default_rng(0).integers(len(delay), size=_SAMPLE)]
 
 
-def _nearly_all_twice(equal: _Compared, there: There, packets: int, limits: DelayLimits) -> bool:
+def _nearly_all_twice(equal: _Compared, there: There, limits: DelayLimits) -> bool:
     """Whether nearly all packets are there twice, also of those with data: acknowledgements are equal without that."""
     count, with_data = len(equal.delay), int(equal.carries.sum())
-    if with_data < limits.least_many or count < limits.least_twice * (packets - count):
-        return False
-    return with_data >= limits.least_twice * (there.carrying() - with_data)
+    return (
+        with_data >= limits.least_many
+        and count >= limits.least_twice * (there.packets() - count)
+        and with_data >= limits.least_twice * (there.carrying() - with_data)
+    )
 
 
 def _copied_throughout(equal: _Compared, there: There, limits: DelayLimits) -> Bools:
     """Which packets are copies in a capture that copied data and all else at once, or else nearly all of it."""
-    delay, carries, packets = equal.delay, equal.carries, there.packets()
+    delay, carries = equal.delay, equal.carries
     steady = delay <= limits.steady_ns
     with_data = int((steady & carries).sum())
-    enough = steady.sum() >= max(2, limits.least_share * packets)
+    enough = steady.sum() >= max(2, limits.least_share * there.packets())
     enough &= with_data >= max(1, limits.least_share * steady.sum())
     # Acknowledgements are repeated without being copied: only data show whether copies come at once.
     if enough and with_data >= limits.least_steady * carries.sum():
         return steady & (delay <= _usual(delay[steady & carries]))
-    if _nearly_all_twice(equal, there, packets, limits):
+    if _nearly_all_twice(equal, there, limits):
         return delay <= _usual(delay[carries])
     return np.zeros(len(delay), dtype=np.bool_)
