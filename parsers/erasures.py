@@ -60,16 +60,14 @@ def read(source: Source) -> Recording:
     Lines may be of any length: octets are taken in pieces, a bool a block.
     """
     losses, metadata, parts = Losses(), dict[str, Any](DEFAULTS), list[npt.NDArray[np.bool_]]()
-    number, last, begun, ended = 1, b"", False, False
+    number, last = 1, b""
     for offset, octets, is_comment in _stretches(source):
         if not is_comment:
-            line = octets if begun else octets.lstrip(_SPACE)
-            begun, ended = begun or bool(line), ended or b"\n" in line
             parts.append(_blocks(octets, number, offset, losses, metadata))
         elif header := _HEADER.match(octets.strip()):
             _note(metadata, header[1].decode().lower(), header[2].strip(), losses, number, offset)
         number, last = number + octets.count(b"\n"), octets[-1:] or last
-    if ended and last not in (b"\n", b"\r"):  # of a trace on one line, the end is no news
+    if number > 1 and last not in (b"\n", b"\r"):  # who writes no line end at all writes none at the end
         losses.add(CUT, number, len(source))
     erased = np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
     return recording(source, "erasures", erased, metadata, losses)

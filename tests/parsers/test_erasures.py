@@ -108,10 +108,10 @@ def test_a_trace_without_line_ends_is_recognised() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "cut"), [(b"0110", False), (b"# name: a\n\n01 10", False), (b"01\n10", True), (b"01\n# a", True)]
+    ("data", "cut"), [(b"0110", False), (b"01 10", False), (b"# a: b\n01", True), (b"01\n10", True), (b"01\n# a", True)]
 )
-def test_a_trace_that_stands_on_one_line_need_not_end_it(data: bytes, cut: bool) -> None:
-    """Where other lines have an end, one without may have been cut off."""
+def test_a_trace_without_any_line_end_is_not_called_cut(data: bytes, cut: bool) -> None:
+    """Where a line, of a header too, has an end, a last one without may have been cut off."""
     assert erasures.read(Source("x", data)).complete == (not cut)
 
 
