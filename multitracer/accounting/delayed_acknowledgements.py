@@ -16,20 +16,21 @@ from multitracer.accounting.path_rate import (
     FAR_NS,
     LEAST_QUEUED,
     LEAST_SHARE,
+    RUN,
     Rates,
     agreeing,
     agreement,
+    carried,
     is_steady,
     least_delay,
     middle_rate,
     one_rate,
     queued_octets,
-    sample_rates,
 )
 from multitracer.accounting.room import Room
-from multitracer.accounting.sending_events import AT_ONCE_NS, CLEAN, HEARD, PROMPT, Events
+from multitracer.accounting.sending_events import AT_ONCE_NS, CLEAN, EXACT, HEARD, PROMPT, Events
 from multitracer.accounting.shared_rate import note_samples
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.limits import RATE_FROM
 
 TOLD = RATE_FROM.index("told")
@@ -48,7 +49,7 @@ def shown_by_delayed(events: Events, state: Any, least_ns: int, rate_bps: float,
     if agreeing_for_longer(samples, count, rate_bps) or not delays_acknowledgements(events, state):
         return False
     prompt = samples[count:]
-    agree, total = agreement(prompt, sample_rates(events, state, least_ns, prompt, PROMPT), rate_bps)
+    agree, total = agreement(prompt, sample_undelayed(events, state, least_ns, prompt), rate_bps)
     return bool(total < LEAST_QUEUED or agree < LEAST_SHARE * total)
 
 
@@ -104,6 +105,43 @@ def timers_show(events: Events, state: Any, arrivals: bool) -> bool:
 
 
 @kernel
+def sample_undelayed(events: Events, state: Any, least_ns: int, samples: Any) -> int:
+    """Fill `samples` as `sample_rates`, each from one acknowledgement that was not delayed to another; their number.
+
+    Those between them may have been delayed: behind a queue is what had been sent before it could have followed the
+    former one without waiting.
+    """
+    count, since, merged = 0, -1, False
+    for at in range(state[HEARD]):
+        flag = events.delivered_flag[at]
+        if not flag & CLEAN:
+            since = -1
+        if flag & EXACT != EXACT:
+            continue
+        octets = octets_since(events, since, at, least_ns) if since >= 0 else np.int64(-1)
+        merged = merged and octets > 0
+        if octets > 0:
+            merged = merged and samples[count - 1, 3] < RUN
+            if not merged:
+                samples[count, 1] = samples[count, 2] = samples[count, 3] = 0
+                count, merged = count + 1, True
+            samples[count - 1, 0] = events.delivered_ns[at]
+            samples[count - 1, 1] += octets
+            samples[count - 1, 2] += events.delivered_ns[at] - events.delivered_ns[since]
+            samples[count - 1, 3] += at - since
+        since = at
+    return count
+
+
+@inlined
+def octets_since(events: Events, since: int, at: int, least_ns: int) -> int:
+    """Octets on the wire of the deliveries after `since` up to `at`, if a queue stood; else, or of resends, -1."""
+    last, begin = events.delivered_upto[at], events.delivered_ns[since]
+    queued = events.sent_ns[last] <= begin - least_ns and events.delivered_ns[at] >= begin
+    return carried(events, events.delivered_upto[since] + 1, last) if queued else -1
+
+
+@kernel
 def pool_samples(end: int, room: Room, count: int, least_ns: int, arrivals: bool) -> tuple[int, int]:
     """Let other ends of the path have the `count` samples of this one; returns begin and end of those that they have.
 
@@ -112,7 +150,7 @@ def pool_samples(end: int, room: Room, count: int, least_ns: int, arrivals: bool
     """
     begin, stop = 0, count
     if count > 0 and timers_show(room.events, room.state, arrivals):
-        begin, stop = count, count + sample_rates(room.events, room.state, least_ns, room.samples[count:], PROMPT)
+        begin, stop = count, count + sample_undelayed(room.events, room.state, least_ns, room.samples[count:])
     note_samples(end, room.samples[begin:], stop - begin, room.pool, room.pooled)
     return begin, stop
 
@@ -134,10 +172,11 @@ def prompt_rate(events: Events, state: Any, least_ns: int, samples: Any, histogr
 
     They keep to it if no acknowledgement behind a queue came sooner, even one that was delayed.
     """
-    count = sample_rates(events, state, least_ns, samples, PROMPT)
+    count = sample_undelayed(events, state, least_ns, samples)
     rate = middle_rate(samples, count, histogram)
-    keeps = rate > 0 and is_steady(events, state, samples, count, rate)
-    return rate, bool(keeps and not came_sooner(events, state, least_ns, rate))
+    if rate == 0 or came_sooner(events, state, least_ns, rate):
+        return rate, False
+    return rate, bool(agreeing(samples, count, rate) or is_steady(events, state, samples, count, rate))
 
 
 @kernel

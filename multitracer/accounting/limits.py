@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from multitracer.accounting.answer_times import note_answers
 from multitracer.accounting.arrivals import note_arrivals
 from multitracer.accounting.bottleneck import (
     DELAYED_ACK_NS,
@@ -312,11 +313,11 @@ def limit_directions(
             continue
         if not directions.beside_receiver[number]:
             arrivals = directions.arrivals[number] and note_arrivals(capture, events, state)
+            dated = not arrivals and note_answers(capture, events, state, room.samples)
             found.by_arrivals[end] = arrivals
             told_bps, shared_bps = known.told_bps, known.shared_bps[number]
-            found.rates[end], found.rate_from[end], pieces, sure = find_rate(end, room, told_bps, shared_bps, arrivals)
-            found.unsure[end] = not sure
-            rates = one_rate(room.rates, found.rates[end])
+            rate, found.rate_from[end], pieces, sure = find_rate(end, room, told_bps, shared_bps, arrivals, dated)
+            found.rates[end], found.unsure[end], rates = rate, not sure, one_rate(room.rates, rate)
             if pieces > 1:
                 rates = several_rates(end, pieces, room)
             find_stalls(events, state, not arrivals)
@@ -327,7 +328,7 @@ def limit_directions(
                 longer = trip if pieces > 0 and in_time else trip + DELAYED_ACK_NS
                 shortest = least_without_data(rows, packed, end & 1, capture) if arrivals else trip
             loses_singles = mark_lost(capture, events, state)
-            find_queue(capture, room, surely, rates, longer, shortest, loses_singles, not arrivals)
+            find_queue(capture, room, surely, rates, longer, shortest, loses_singles, not arrivals, dated)
             if not sure and not is_logged(capture, events, state):
                 find_queue_at_least(end, room, known.fastest_bps[number], loses_singles, arrivals)
         else:
@@ -339,7 +340,7 @@ def limit_directions(
 
 @kernel
 def find_rate(
-    end: int, room: Room, told_bps: float, shared_bps: float, arrivals: bool
+    end: int, room: Room, told_bps: float, shared_bps: float, arrivals: bool, dated: bool
 ) -> tuple[float, int, int, bool]:  # fmt: skip
     """The path's rate in bit/s (0 unknown), where it is from, how many it had one after the other, and if it is sure.
 
@@ -368,8 +369,11 @@ def find_rate(
         return rate, 0, 1, True
     if not arrivals:
         prompt, keeps = prompt_rate(events, state, least, samples, room.histogram)
-        return (prompt, 0, 1, True) if keeps else (rate, 0, 1, False)
-    often = rate_of_bursts(events, state, least, samples, count, 0, room.histogram)
+        if keeps or not dated:
+            return (prompt, 0, 1, True) if keeps else (rate, 0, 1, False)
+        count = sample_rates(events, state, least, samples, 0)
+    flags = EXACT if not arrivals and delays_acknowledgements(events, state) else 0
+    often = rate_of_bursts(events, state, least, samples, count, flags, room.histogram)
     return (often, FOUND, 1, True) if often > 0 else (rate, 0, 1, False)
 
 
@@ -423,22 +427,23 @@ def find_queue_at_least(end: int, room: Room, shared_bps: float, loses_singles: 
 @kernel
 def find_queue(
     capture: Capture, room: Room, surely: Rates, rates: Rates, longer_ns: int, shortest_ns: int, loses_singles: bool,
-    by_acknowledgement: bool,
+    by_acknowledgement: bool, dated: bool,
 ) -> None:  # fmt: skip
     """Find when the bottleneck was busy, for certain if by the rates `surely` it had a packet for over `longer_ns`.
 
     Without a rate to which deliveries keep, what waits for less than a round trip may be delayed by jitter, and how
     long a packet itself is there is not known: but for what one without data took, `shortest_ns`, it may be all the
     time. Where acknowledgements stand for arrivals, a late one does not tell whether the data or itself was held on its
-    way. Whether what was lost behind a queue with room was lost on the bottleneck or before it is not known either.
+    way, unless it is `dated`. Whether what was lost behind a queue with room was lost on the bottleneck or before it is
+    not known either.
     """
     events, state = room.events, room.state
     least = least_delay(events, state, surely)
-    find_busy(capture, events, state, least, surely, BUSY, longer_ns, loses_singles, False, by_acknowledgement, 0)
+    find_busy(capture, events, state, least, surely, BUSY, longer_ns, loses_singles, dated, by_acknowledgement, 0)
     least = least_delay(events, state, rates)
     if longer_ns > 0 and shortest_ns > 0:
         least = min(least, shortest_ns)
-    if longer_ns > 0 or by_acknowledgement:
+    if longer_ns > 0 or (by_acknowledgement and not dated):
         find_busy(capture, events, state, least, rates, UNSURE_BUSY, 0, loses_singles, by_acknowledgement, False, 0)
     elif loses_singles:
         deepest = deepest_queue(events, state, least, rates)

@@ -76,6 +76,7 @@ class Capture(NamedTuple):
     payload_bytes: Any
     flags: Any
     options: Any
+    tsval: Any
     window_bytes: Any
     wire_bytes: Any
     marks: Any
@@ -113,6 +114,8 @@ class Events(NamedTuple):
     delivered_ns: Any
     """When data was seen to be delivered, in order of sending, all of it up to a sent row; with flags."""
     delivered_upto: Any
+    delivered_row: Any
+    """Of the acknowledgement that told of it."""
     delivered_flag: Any
     trip_ns: Any
     """Round trips, shape (rows, 2): when each was measured, and how long it was; kept where arrivals are known."""
@@ -355,9 +358,9 @@ def on_acknowledgement(
     if advanced or sacked:
         state[PROGRESS] = state[NOW]
         prompt = PROMPT if sacked or state[EDGE] > edge else 0
-        note_delivery(advanced, answers_resend, prompt, found, capture.seq, events, state)
+        note_delivery(row, advanced, answers_resend, prompt, found, capture.seq, events, state)
     elif number == state[UNA] < state[TOP] and state[EDGE] == edge and capture.payload_bytes[row] == 0:
-        hear(ANSWERS_COPY if found & DSACKS else 0, events, state)  # what it answers had come before
+        hear(row, ANSWERS_COPY if found & DSACKS else 0, events, state)  # what it answers had come before
     if state[RECOVERY] >= 0 and state[UNA] >= state[RECOVERY_END]:
         end_recovery(events, state)
 
@@ -378,9 +381,9 @@ def read_blocks(row: int, blocks: Any, state: Any) -> int:
 
 @inlined
 def note_delivery(
-    advanced: bool, answers_resend: bool, prompt: int, found: int, seq: Any, events: Events, state: Any
+    row: int, advanced: bool, answers_resend: bool, prompt: int, found: int, seq: Any, events: Events, state: Any
 ) -> None:
-    """An acknowledgement brought news: note up to which sent row data was delivered, and the round trip.
+    """Acknowledgement `row` brought news: note up to which sent row data was delivered, and the round trip.
 
     Where it `answers_resend`, what it tells of later data may have been delivered long before. `prompt` is PROMPT if it
     was not delayed, provided that it was for several segments or has the SACKS of `found`.
@@ -398,14 +401,15 @@ def note_delivery(
             if events.sent_ns[last] >= state[LAST_AGAIN]:
                 flag |= ROUND_TRIP
                 add_trip(events, state, state[NOW] - events.sent_ns[last])
-    hear(flag, events, state)
+    hear(row, flag, events, state)
 
 
 @inlined
-def hear(flag: int, events: Events, state: Any) -> None:
-    """An acknowledgement came that shows that something was delivered: nothing beyond FRONT."""
+def hear(row: int, flag: int, events: Events, state: Any) -> None:
+    """Acknowledgement `row` came, which shows that something was delivered: nothing beyond FRONT."""
     at = state[HEARD]
     events.delivered_ns[at], events.delivered_upto[at], events.delivered_flag[at] = state[NOW], state[FRONT] - 1, flag
+    events.delivered_row[at] = row
     state[HEARD] = at + 1
 
 

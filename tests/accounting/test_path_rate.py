@@ -168,6 +168,20 @@ def test_acknowledgements_that_were_not_delayed_show_the_rate_though_another_was
     assert spent == {"path_rate": 10 + 110 + 11 * 100, "sender_window": 100 + 10 + 10 * 20, "application": 100}
 
 
+def test_a_rate_is_measured_from_one_acknowledgement_that_was_not_delayed_to_the_next() -> None:
+    """Of six packets, one each 10 ms, the first and the fourth are acknowledged by a timer, 5 ms after they came.
+
+    The third and the sixth are at once, three packets in 30 ms: those between look faster. As none came in less time
+    than the first, its 5 ms are taken for the way.
+    """
+    script = [ack(-1, 1)]
+    for now, top in ((200 * n, 6 * n) for n in range(15)):
+        script += [data(now, 1 + 960 * n, 961 + 960 * n) for n in range(top, top + 6)]
+        script += [ack(now + ms, 961 + 960 * (top + n)) for n, ms in ((0, 105), (2, 120), (3, 135), (5, 150))]
+    spent = milliseconds(found(*script))
+    assert spent == {"path_rate": 15 * 55, "application": 14 * 145 + 95}
+
+
 def test_the_timer_that_delays_acknowledgements_is_not_the_paths_rate() -> None:
     """Of three segments that the application writes every 200 ms the last is acknowledged 40 ms after the others.
 
