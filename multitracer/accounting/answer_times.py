@@ -1,7 +1,7 @@
 """When acknowledgements would have come had nothing held them on their way back, by the timestamps in them.
 
 A receiver dates each acknowledgement by its own clock (RFC 7323 3.2). One that came later after its date than others
-was held between the receiver and the capture, and what it acknowledges was not.
+before and after it was held between the receiver and the capture, and what it acknowledges was not.
 """
 
 from __future__ import annotations
@@ -11,31 +11,32 @@ from typing import Any
 import numpy as np
 
 from multitracer.accounting.path_rate import FAR_NS
-from multitracer.accounting.sending_events import HEARD, Capture, Events
+from multitracer.accounting.sending_events import CLEAN, DATED, HEARD, Capture, Events
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.schema import OPTION_TIMESTAMPS
 
 TICKS_NS = (1_000.0, 1_000_000.0, 1e9 / 300, 4_000_000.0, 10_000_000.0)
-"""Ticks of timestamp clocks: Linux counts us or ms, and before 4.13 counted jiffies of 1000 to 100 in a second.
+"""Units of timestamps: Linux counts us or ms, and before 4.13 counted jiffies of 1000 to 100 in a second; others ms.
 
 RFC 7323 5.4 allows ticks up to 1 s; those of more than 10 ms tell little of when an acknowledgement was sent.
 """
 NEAR_TICK = 0.05
 """By so much, relatively, a capture may seem to count other ticks, as the last acknowledgements were held."""
-MOST_DRIFT = 2e-4
-"""Clocks of hosts run so much too fast or slow at most; what drifts more does so because it is held longer."""
-LEAST_STAMPS = 9
-"""Acknowledgements with timestamps that are enough to find those that were not held: three in each third."""
-HELD_SHARE = 0.005
-"""Both in the first and in the last third of a transfer some are held for less than this share of it."""
+LEAST_STAMPS, LEAST_TICKS = 9, 20
+"""So many acknowledgements, over so many ticks, show the unit of their timestamps."""
+LEAST_HELD_NS = 10_000_000
+"""What is held for less is not told from clocks that hosts read, or bring forward, a little late."""
+LATE_SHARE = 1 / 2
+"""Timestamps tell nothing where an acknowledgement may be late by more of a round trip and not be found to be."""
 
 
 @kernel
 def note_answers(capture: Capture, events: Events, state: Any, stamps: Any) -> bool:
-    """Date the deliveries no later than the timestamps of the acknowledgements allow; returns whether these tell.
+    """Date deliveries whose acknowledgements were held as if they had not been; returns whether timestamps tell that.
 
-    They do if all have one, by a clock of a known tick. An acknowledgement that was held for less than a tick keeps its
-    time, another has the latest that it can have been without. `stamps` is overwritten.
+    They do if all have one, by a clock of a known unit that advances often enough. The date is the latest that it can
+    be, and has the flag DATED: it is not exact enough to measure rates. All others keep their time. `stamps` is
+    overwritten.
     """
     count = state[HEARD]
     if count < LEAST_STAMPS or not read_stamps(capture, events, count, stamps):
@@ -43,16 +44,23 @@ def note_answers(capture: Capture, events: Events, state: Any, stamps: Any) -> b
     tick_ns = tick_of(events, stamps, count)
     if tick_ns == 0:
         return False
-    _, least = least_held(events, stamps, 0, count, tick_ns)
+    late_ns = max(np.int64((least_step(stamps, count) + 1) * tick_ns), LEAST_HELD_NS)
+    find_zeros(events, stamps, count, tick_ns)
+    trip = least_trip(events, stamps, count, late_ns, False)
+    if late_ns > LATE_SHARE * trip or least_trip(events, stamps, count, late_ns, True) < trip - late_ns:
+        return False
     for at in range(count):
-        latest = least + np.int64((stamps[at, 0] + 1) * tick_ns)
-        events.delivered_ns[at] = min(events.delivered_ns[at], latest)
+        if is_held(stamps, at, late_ns):
+            events.delivered_ns[at] -= stamps[at, 1] - stamps[at, 2] - late_ns
+            events.delivered_flag[at] |= DATED
+    for at in range(count - 2, -1, -1):
+        events.delivered_ns[at] = min(events.delivered_ns[at], events.delivered_ns[at + 1])
     return True
 
 
 @inlined
 def read_stamps(capture: Capture, events: Events, count: int, stamps: Any) -> bool:
-    """Fill `stamps` with the ticks since the first acknowledgement, and return whether all have timestamps.
+    """Fill column 0 of `stamps` with the ticks since the first acknowledgement; returns whether all have timestamps.
 
     One that was overtaken has those of what overtook it: it tells of nothing that had not been told.
     """
@@ -70,34 +78,58 @@ def read_stamps(capture: Capture, events: Events, count: int, stamps: Any) -> bo
 
 @inlined
 def tick_of(events: Events, stamps: Any, count: int) -> float:
-    """How long (ns) a tick of the receiver's clock is, drift included; 0 if it is none of the known ones.
-
-    The acknowledgements that were held the least show it, in the first and in the last third of all.
-    """
+    """The unit (ns) that the receiver's timestamps count; 0 if it is none of the known ones, or not sure."""
     lasted, ticks = events.delivered_ns[count - 1] - events.delivered_ns[0], stamps[count - 1, 0]
     tick_ns = 0.0
     for known in TICKS_NS:
-        if abs(lasted - known * ticks) <= NEAR_TICK * lasted:
+        if ticks >= LEAST_TICKS and abs(lasted - known * ticks) <= NEAR_TICK * lasted:
             tick_ns = known
-    if tick_ns == 0:
-        return 0.0
-    begin, held_first = least_held(events, stamps, 0, count // 3, tick_ns)
-    end, held_last = least_held(events, stamps, count - count // 3, count, tick_ns)
-    more = held_last - held_first
-    if abs(more) <= tick_ns:
-        return tick_ns
-    drift = more / (tick_ns * (stamps[end, 0] - stamps[begin, 0]))
-    if abs(drift) <= MOST_DRIFT:
-        return tick_ns * (1 + drift)
-    return tick_ns if abs(more) <= HELD_SHARE * lasted else 0.0
+    return tick_ns
 
 
 @inlined
-def least_held(events: Events, stamps: Any, begin: int, stop: int, tick_ns: float) -> tuple[int, int]:
-    """Which of the deliveries begin..stop-1 came the soonest after its timestamp, and when that clock was at 0 then."""
-    place, least = begin, FAR_NS
-    for at in range(begin, stop):
-        zero = events.delivered_ns[at] - np.int64(stamps[at, 0] * tick_ns)
-        if zero < least:
-            place, least = at, zero
-    return place, least
+def least_step(stamps: Any, count: int) -> int:
+    """The least number of ticks between two timestamps that differ: a clock may be brought forward by many at a time.
+
+    Where acknowledgements are rarer than that, it is what they show.
+    """
+    least = stamps[count - 1, 0]
+    for at in range(1, count):
+        step = stamps[at, 0] - stamps[at - 1, 0]
+        least = min(least, step) if step > 0 else least
+    return int(least)
+
+
+@inlined
+def find_zeros(events: Events, stamps: Any, count: int, tick_ns: float) -> None:
+    """Fill columns 1 and 2: at which time the clock was 0 by each acknowledgement, and by those that were not held.
+
+    The latter is the earliest of all up to it, or of all from it on, whichever is later. So a clock that runs too fast
+    or slow, stopped for a while, or was set anew is not taken for acknowledgements that are held from then on.
+    """
+    earliest = FAR_NS
+    for at in range(count):
+        stamps[at, 1] = events.delivered_ns[at] - np.int64(stamps[at, 0] * tick_ns)
+        earliest = min(earliest, stamps[at, 1])
+        stamps[at, 2] = earliest
+    earliest = FAR_NS
+    for at in range(count - 1, -1, -1):
+        earliest = min(earliest, stamps[at, 1])
+        stamps[at, 2] = max(stamps[at, 2], earliest)
+
+
+@inlined
+def is_held(stamps: Any, at: int, late_ns: int) -> bool:
+    """Whether an acknowledgement came later after its date than its clock explains."""
+    return stamps[at, 1] - stamps[at, 2] > late_ns
+
+
+@inlined
+def least_trip(events: Events, stamps: Any, count: int, late_ns: int, held: bool) -> int:
+    """The least time (ns) from sending to delivery, as it is dated, of those that were held, or of all others."""
+    least = FAR_NS
+    for at in range(count):
+        if events.delivered_flag[at] & CLEAN and is_held(stamps, at, late_ns) == held:
+            came = events.delivered_ns[at] - (stamps[at, 1] - stamps[at, 2] - late_ns if held else 0)
+            least = min(least, came - events.sent_ns[events.delivered_upto[at]])
+    return int(least)

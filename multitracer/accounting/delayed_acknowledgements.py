@@ -28,12 +28,14 @@ from multitracer.accounting.path_rate import (
     queued_octets,
 )
 from multitracer.accounting.room import Room
-from multitracer.accounting.sending_events import AT_ONCE_NS, CLEAN, EXACT, HEARD, PROMPT, Events
+from multitracer.accounting.sending_events import AT_ONCE_NS, CLEAN, DATED, EXACT, HEARD, PROMPT, Events
 from multitracer.accounting.shared_rate import note_samples
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.limits import RATE_FROM
 
 TOLD = RATE_FROM.index("told")
+LEAST_INTERVALS = 10
+"""So many intervals behind a queue show a rate if all of them do: each is measured between two exact times."""
 
 
 @kernel
@@ -106,17 +108,18 @@ def timers_show(events: Events, state: Any, arrivals: bool) -> bool:
 
 @kernel
 def sample_undelayed(events: Events, state: Any, least_ns: int, samples: Any) -> int:
-    """Fill `samples` as `sample_rates`, each from one acknowledgement that was not delayed to another; their number.
+    """Fill `samples` with (time, octets, ns, intervals) of intervals between acknowledgements that were not delayed.
 
-    Those between them may have been delayed: behind a queue is what had been sent before it could have followed the
-    former one without waiting.
+    Returns how many there are, each of up to RUN intervals that follow one another. Within an interval acknowledgements
+    may have been delayed: behind a queue is what had been sent before it could have followed the former end of the
+    interval without waiting.
     """
     count, since, merged = 0, -1, False
     for at in range(state[HEARD]):
         flag = events.delivered_flag[at]
-        if not flag & CLEAN:
+        if not flag & CLEAN or flag & DATED:
             since = -1
-        if flag & EXACT != EXACT:
+        if flag & (EXACT | DATED) != EXACT:
             continue
         octets = octets_since(events, since, at, least_ns) if since >= 0 else np.int64(-1)
         merged = merged and octets > 0
@@ -128,7 +131,7 @@ def sample_undelayed(events: Events, state: Any, least_ns: int, samples: Any) ->
             samples[count - 1, 0] = events.delivered_ns[at]
             samples[count - 1, 1] += octets
             samples[count - 1, 2] += events.delivered_ns[at] - events.delivered_ns[since]
-            samples[count - 1, 3] += at - since
+            samples[count - 1, 3] += 1
         since = at
     return count
 
@@ -170,13 +173,16 @@ def rate_of_delayed(
 def prompt_rate(events: Events, state: Any, least_ns: int, samples: Any, histogram: Any) -> tuple[float, bool]:
     """The rate in bit/s of acknowledgements that the receiver did not delay, 0 for none, and whether they keep to it.
 
-    They keep to it if no acknowledgement behind a queue came sooner, even one that was delayed.
+    They keep to it if no acknowledgement behind a queue came sooner, even one that was delayed, and all agree on it: at
+    least LEAST_INTERVALS, or fewer, and others that follow them at that rate.
     """
     count = sample_undelayed(events, state, least_ns, samples)
     rate = middle_rate(samples, count, histogram)
     if rate == 0 or came_sooner(events, state, least_ns, rate):
         return rate, False
-    return rate, bool(agreeing(samples, count, rate) or is_steady(events, state, samples, count, rate))
+    agree, total = agreement(samples, count, rate)
+    enough = agree == total >= LEAST_INTERVALS
+    return rate, bool(enough or is_steady(events, state, samples, count, rate))
 
 
 @kernel
@@ -199,7 +205,7 @@ def came_sooner(events: Events, state: Any, least_ns: int, rate_bps: float) -> b
     """Whether octets behind a queue came sooner after an acknowledgement that was not delayed than a rate allows."""
     octets, since = np.int64(-1), np.int64(0)
     for at in range(1, state[HEARD]):
-        if events.delivered_flag[at - 1] & PROMPT:
+        if events.delivered_flag[at - 1] & (PROMPT | DATED) == PROMPT:
             octets, since = np.int64(0), events.delivered_ns[at - 1]
         size = queued_octets(events, at, least_ns)
         octets = octets + size if octets >= 0 and size > 0 else np.int64(-1)

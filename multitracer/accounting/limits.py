@@ -346,8 +346,8 @@ def find_rate(
 
     There are 0 where only acknowledgements show it that the receiver may have delayed: the path is faster, or as fast.
     A told rate stands in where too few deliveries behind a queue agree, unless they came faster; else the one that all
-    connections of the path show. The rate between bursts is looked for only where arrivals are known: acknowledgements
-    do not show how long the link repeated frames, even if that rate is known.
+    connections of the path show. The rate between bursts is looked for where arrivals are known, or acknowledgements
+    that were held are `dated`: others do not show how long the link repeated frames, even if that rate is known.
     """
     events, state, samples = room.events, room.state, room.samples
     least = least_delay(events, state, one_rate(room.rates, 0.0))

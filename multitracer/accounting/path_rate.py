@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.accounting.sending_events import AGAIN, CLEAN, HEARD, Capture, Events
+from multitracer.accounting.sending_events import AGAIN, CLEAN, DATED, HEARD, Capture, Events
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.tcp.packed_rows import LENGTH
 
@@ -101,9 +101,14 @@ def carried(events: Events, first: int, last: int) -> int:
 
 @inlined
 def queued_octets(events: Events, at: int, least_ns: int) -> int:
-    """Octets on the wire of delivery `at`, if a queue stood between the one before and it; else, or of resends, -1."""
+    """Octets on the wire of delivery `at`, if a queue stood between the one before and it; else, or of resends, -1.
+
+    So it is where one of the two is DATED: its time is not exact.
+    """
     first, last = events.delivered_upto[at - 1] + 1, events.delivered_upto[at]
     before = events.delivered_ns[at - 1]
+    if (events.delivered_flag[at - 1] | events.delivered_flag[at]) & DATED:
+        return -1
     queued = last >= first and events.sent_ns[last] <= before - least_ns and events.delivered_ns[at] >= before
     return carried(events, first, last) if queued else -1
 
@@ -186,6 +191,8 @@ def is_steady(events: Events, state: Any, samples: Any, count: int, rate_bps: fl
     for at in range(1, state[HEARD]):
         lasted = events.delivered_ns[at] - events.delivered_ns[at - 1]
         size = carried(events, events.delivered_upto[at - 1] + 1, events.delivered_upto[at])
+        if (events.delivered_flag[at - 1] | events.delivered_flag[at]) & DATED:
+            continue
         if size > 0 and abs(8e9 * size - rate_bps * lasted) <= AGREE * rate_bps * lasted:
             near += 1
     return bool(total >= LEAST_QUEUED and near >= LEAST_SAMPLES)

@@ -1,7 +1,8 @@
 """What one direction's data did, from the capture beside its sender: sent, delivered, resent, repaired.
 
 One pass over the packets of a connection in both directions. What is delivered is known from acknowledgements, at the
-time when they come; where the receiver's capture shows arrivals, `note_arrivals` replaces them.
+time when they come. Where the receiver's capture shows arrivals, `note_arrivals` replaces them; where timestamps show
+which acknowledgements were held, `note_answers` dates them earlier.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ MOST_CAUSE_NS = (1 << 62) // CODES
 AGAIN, NEW = range(2)
 # Bits of `Events.delivered_flag`: which copy was delivered is certain; the receiver did not delay the acknowledgement;
 # it reported a duplicate (DSACK), so that it may have acknowledged the data before, and that was lost; the data was
-# sent once, and none again since, so that it is a round trip (Karn's algorithm).
-CLEAN, PROMPT, ANSWERS_COPY, ROUND_TRIP = 1, 2, 4, 8
+# sent once, and none again since, so that it is a round trip (Karn's algorithm); the acknowledgement was held, and the
+# time is what its timestamp allows (`answer_times`).
+CLEAN, PROMPT, ANSWERS_COPY, ROUND_TRIP, DATED = 1, 2, 4, 8, 16
 EXACT = CLEAN | PROMPT
 SACKS, DSACKS = 1, 2
 """Kinds of SACK blocks, as bits."""

@@ -49,8 +49,7 @@ class Transfer:
         last, ended = 1, self.copies[0].sent_ns
         end = max(copy.packet.seq for copy in self.copies) + 1
         heard = [(one.time_ns, one.seen.una) for one in self.states]
-        heard += [(one.came_ns, one.packet.ack) for one in self.acks if one.late and one.came_ns is not None]
-        for time_ns, una in sorted(heard):
+        for time_ns, una in sorted([*heard, *_heard_late(self.acks)]):
             if last < min(una, end):
                 last, ended = una, time_ns
         return self.copies[0].sent_ns, ended
@@ -71,13 +70,13 @@ class Transfer:
     def _trips(self) -> Iterator[tuple[int, int]]:
         sendings = {copy.packet.seq: copy for copy in self.copies}
         again = [-1, *(copy.sent_ns for copy in self.copies if copy.packet.sending > 0)]
-        una = 1
-        for state in self.states:
-            acked = sendings.get(state.seen.una - 1) if state.seen.una > una and state.came is not None else None
-            latest = again[bisect_left(again, state.time_ns) - 1]
+        heard, una = [(one.time_ns, one.seen.una) for one in self.states if one.came is not None], 1
+        for time_ns, number in sorted([*heard, *_heard_late(self.acks)]):
+            acked = sendings.get(number - 1) if number > una else None
+            latest = again[bisect_left(again, time_ns) - 1]
             if acked is not None and acked.packet.sending == 0 and acked.sent_ns >= latest:
-                yield state.time_ns, state.time_ns - acked.sent_ns
-            una = max(una, state.seen.una)
+                yield time_ns, time_ns - acked.sent_ns
+            una = max(una, number)
 
     @property
     def least_trip_ns(self) -> int:
@@ -200,6 +199,11 @@ class Transfer:
         """Of each copy, the highest segment that had been sent with it or before."""
         highest = accumulate((one.packet.seq for one in self.copies), max)
         return {id(one): top for one, top in zip(self.copies, highest, strict=True)}
+
+
+def _heard_late(acks: list[Copy]) -> Iterator[tuple[int, int]]:
+    """When acknowledgements came after their receiver had ended, and of what."""
+    yield from ((one.came_ns, one.packet.ack) for one in acks if one.late and one.came_ns is not None)
 
 
 def transfers(run: KnownRun) -> list[Transfer]:

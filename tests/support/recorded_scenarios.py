@@ -274,11 +274,14 @@ def _untold(resends: Iterable[dict[str, Any]]) -> Iterator[float]:
 
 
 def _by_other_end(truth: dict[str, Any], kind: str, start: float, end: float) -> bool:
-    """Whether the truth has resends of a kind then, but no finding: it has those of what the link's sender sent."""
+    """Whether the truth has resends of a kind then, but no finding: it has those of what the link's sender sent.
+
+    A timer may have to send again what had come: all acknowledgements of it were lost.
+    """
     trigger = kind.removeprefix("spurious-").removesuffix("-retransmit")
     same = [
         one for one in truth["retransmissions"]
-        if one["trigger"] == trigger and (one["spurious"] == "yes") == kind.startswith("spurious-")
+        if one["trigger"] == trigger and (kind == "timeout" or (one["spurious"] == "yes") == kind.startswith("spurious-"))
     ]  # fmt: skip
     told = any(one["kind"] in RESENDS and one["start_s"] <= end and one["end_s"] >= start for one in truth["findings"])
     return not told and any(start <= one["time_s"] <= end for one in same)

@@ -42,7 +42,7 @@ def transfer(protocol: str, *copies: Any, states: tuple[Any, ...] = (), others: 
         scenario=SimpleNamespace(word=lambda _: protocol), setting=SimpleNamespace(radio=directions),
         link=table(0, notes.ROW), given=dict(numbered(*copies, *others)),
     )  # fmt: skip
-    return SimpleNamespace(run=run, end=0, copies=copies, states=states, session=(0, 1000))
+    return SimpleNamespace(run=run, end=0, copies=copies, states=states, acks=[], session=(0, 1000))
 
 
 @pytest.mark.parametrize(("protocol", "busy"), [("sr", [(0, 90), (500, 1000)]), ("raw", [(0, 90)])])
@@ -115,6 +115,13 @@ def test_what_is_acknowledged_after_a_resend_is_no_round_trip(again: Any, trips:
     """Karn's algorithm: it may have waited for what was sent again, but not for what it set off itself."""
     copies = (copy(0, 1), copy(0, 2), *([again] if again else []))
     assert list(limits_truth.Transfer._trips(transfer("sr", *copies, states=(acknowledged(100, 3),)))) == trips
+
+
+def test_an_acknowledgement_that_the_sender_did_not_live_to_see_is_a_round_trip() -> None:
+    """The capture beside it has it: that of a short last segment may be the fastest of all."""
+    made = transfer("sr", copy(0, 1), copy(120, 2), states=(acknowledged(100, 2),))
+    made.acks = [SimpleNamespace(came_ns=200, late=True, packet=SimpleNamespace(ack=3))]
+    assert list(limits_truth.Transfer._trips(made)) == [(100, 100), (200, 80)]
 
 
 @pytest.mark.parametrize(("resent_ns", "stalls"), [(150, [(200, 700)]), (250, [])])
