@@ -278,10 +278,10 @@ def _by_other_end(truth: dict[str, Any], kind: str, start: float, end: float) ->
 
     A timer may have to send again what had come: all acknowledgements of it were lost.
     """
-    trigger = kind.removeprefix("spurious-").removesuffix("-retransmit")
+    trigger, needless = kind.removeprefix("spurious-").removesuffix("-retransmit"), kind.startswith("spurious-")
     same = [
         one for one in truth["retransmissions"]
-        if one["trigger"] == trigger and (kind == "timeout" or (one["spurious"] == "yes") == kind.startswith("spurious-"))
+        if one["trigger"] == trigger and (kind == "timeout" or (one["spurious"] == "yes") == needless)
     ]  # fmt: skip
     told = any(one["kind"] in RESENDS and one["start_s"] <= end and one["end_s"] >= start for one in truth["findings"])
     return not told and any(start <= one["time_s"] <= end for one in same)
