@@ -31,7 +31,18 @@ from multitracer.replay.engine.protocol import (
 )
 from multitracer.replay.engine.reports import Desk, Marks, Upper, collect, end_past, pass_mark
 from multitracer.replay.engine.source import endless_octets, hear, is_open, plan
-from multitracer.replay.engine.way import DONE, LEDGER_FULL, STOPPED, is_lost, lacks, poke, resume, schedule, swap
+from multitracer.replay.engine.way import (
+    DONE,
+    LEDGER_FULL,
+    STOPPED,
+    is_lost,
+    lacks,
+    poke,
+    resume,
+    schedule,
+    serialised_ns,
+    swap,
+)
 
 A, B = codes(2)
 NOBODY, USER_A, USER_B = codes(3)
@@ -308,7 +319,7 @@ def send(e: Any, way: Any, upper: Upper, now: int) -> None:
         state.used += 1
         row.arrives_ns = now + state.delay_ns
     else:
-        end = now + (row.octets * 8_000_000_000 + state.rate_bps - 1) // state.rate_bps
+        end = now + serialised_ns(state, row.octets)
         row.arrives_ns = end + state.delay_ns
         state.free_ns = end
     if state.whole_slots == 0 or state.used == 1:
