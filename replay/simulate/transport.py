@@ -162,19 +162,25 @@ def take_offers(link: Link, now: int) -> int:
     """
     source, books = link.upper.source, link.upper.books
     source.state.reset_ns = max(restarted(link.a), restarted(link.b))
-    short, what = DONE, OFFERS
-    while what != NOTHING and short == DONE:
+    short, due = DONE, now
+    while due <= now and short == DONE:
         what = next_thing(source, books, now)
         if what >= OFFERS:
             short = offer_next(link, what, now)
         elif what != NOTHING:
             act(source, books, what, now)
+        due = now if has_more(source, books) else next_time(source, now)
     if short != DONE:
         return short
     if has_waiting(source.queue):
         poke(link.back.state, now)
-    plan(source, now)
+    source.state.next_ns = due
     return STOPPED if source.work.state.finished_ns <= now else DONE
+
+
+def has_more(source: Transport, books: Any) -> bool:
+    """Whether TCP has just sent packets, or SDUs ended that were not looked at yet."""
+    return bool(source.state.taken < source.tcp.out.state.packets or books.ends.taken < books.ends.posted)
 
 
 def next_thing(source: Transport, books: Any, now: int) -> int:
@@ -411,17 +417,16 @@ def hand_over_waiting(e: Any, state: Any, upper: Any, now: int) -> int:
     return DONE
 
 
-def plan(source: Transport, now: int) -> None:
-    """Work out when something is due next."""
-    state = source.state
+def next_time(source: Transport, now: int) -> int:
+    """When something is due next, beside what is there already."""
     due = min(next_arrival(source.wired, DOWN), next_arrival(source.wired, UP))
-    for k in range(state.ends):
+    for k in range(source.state.ends):
         due = min(due, source.tcp.ends[k].timer_ns)
     if source.media[DOWN].next < len(source.media_down):
         due = min(due, source.media_down[source.media[DOWN].next])
     if source.media[UP].next < len(source.media_up):
         due = min(due, source.media_up[source.media[UP].next])
-    state.next_ns = min(due, next_due(source.work, now))
+    return int(min(due, next_due(source.work, now)))
 
 
 _BESIDE: Parts = {
@@ -432,8 +437,8 @@ _ALWAYS: Parts = {
     stock: merged, count_end: merged, end_gap: inlined, start_object: merged, serve: merged, show_rooms: merged,
     note_local_drop: merged, note_again: kernel, note_sent: merged, note_repair: merged, note_timeout: inlined,
     note_progress: merged, onto_wire: inlined, into_queue: merged, note_ended: inlined, emit_media: inlined,
-    forget_posted: inlined, send_off: merged, due_timer: inlined, next_thing: merged, come_to_end: merged,
-    act: always_merged, offer_next: merged, plan: merged, take_offers: always_merged,
+    forget_posted: inlined, send_off: merged, due_timer: inlined, has_more: merged, next_thing: merged,
+    come_to_end: merged, act: always_merged, offer_next: merged, next_time: merged, take_offers: always_merged,
 }  # fmt: skip
 PARTS: Parts = {**_BESIDE, **_ALWAYS}
 """What a loop is bound with in place of the engine's own source, each function after those that it calls. All but
