@@ -94,7 +94,22 @@ def idle_state() -> Any:
 
 
 @inlined
-def swap(air: Any, one: int, other: int) -> None:
+def place(state: Any, number: int) -> Any:
+    """The row of a ring that has what bears a number: unsigned, so that it is not taken to count from the end.
+
+    `state` has the ring's mask.
+    """
+    return np.uint64(number & state.mask)
+
+
+@inlined
+def own_place(way: Any, at: Any) -> Any:
+    """The row of the protocol's frame that belongs to a row of the ring."""
+    return np.uint64(way.air[at].place)
+
+
+@inlined
+def swap(air: Any, one: Any, other: Any) -> None:
     """Exchange two rows of the ring: what the protocol wrote stays where it is."""
     a, b = air[one], air[other]
     a.arrives_ns, b.arrives_ns = b.arrives_ns, a.arrives_ns
