@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.compute.kernels import inlined, kernel, merged
+from multitracer.compute.kernels import kernel, merged
 from multitracer.replay.arq.fields import NEVER, codes, numbers, record, table
-from multitracer.replay.engine.way import place
+from multitracer.replay.engine.way import place, ring_place
 
 SDU = numbers("flow octets start end offered_ns first_ns last_ns handed lost done delivered_ns")
 """`handed` and `lost` count octets; `first_ns` and `last_ns` are when the octets came that came first and last.
@@ -113,16 +113,10 @@ def conclude(row: Any, offered: int, now: int) -> int:
     return UNDER_WAY
 
 
-@inlined
-def ended_place(books: Any, number: int) -> Any:
-    """The row of the ring that says which SDU ended as that number; unsigned, as `way.place` is."""
-    return np.uint64(number & (len(books.ended) - 1))
-
-
 @merged
 def post(books: Any, kind: int, number: int, flow: int, became: int) -> None:
     """Let the source know that an SDU ended; of each SDU there are two such rows at most, so that there is room."""
-    row = books.ended[ended_place(books, books.ends.posted)]
+    row = books.ended[ring_place(len(books.ended), books.ends.posted)]
     row.kind, row.number, row.flow, row.became = kind, number, flow, became
     books.ends.posted += 1
 

@@ -103,6 +103,12 @@ def place(state: Any, number: int) -> Any:
 
 
 @inlined
+def ring_place(rows: int, number: int) -> Any:
+    """The same in a ring of a power of two of rows."""
+    return np.uint64(number & (rows - 1))
+
+
+@inlined
 def own_place(way: Any, at: Any) -> Any:
     """The row of the protocol's frame that belongs to a row of the ring."""
     return np.uint64(way.air[at].place)

@@ -16,7 +16,7 @@ from multitracer.replay.arq.fields import codes, numbers, record, table
 from multitracer.replay.engine.ledger import FOUND, GONE, beside
 from multitracer.replay.engine.loop import MORE, A, B, Link, Parts, always_merged, give, to_side
 from multitracer.replay.engine.protocol import restarted, wants
-from multitracer.replay.engine.way import DONE, STOPPED, lacks, poke
+from multitracer.replay.engine.way import DONE, STOPPED, lacks, poke, ring_place
 from multitracer.replay.simulate.connections import (
     FIRSTS,
     REPAIR,
@@ -188,7 +188,7 @@ def next_thing(source: Transport, books: Any, now: int) -> int:
     out, media = source.tcp.out, source.media
     queued = source.queue.state.used
     if source.state.taken < out.state.packets:
-        return POSTED if queued or out.rows[source.state.taken].end == 0 else POSTED_UP
+        return POSTED if queued or out.rows[np.uint64(source.state.taken)].end == 0 else POSTED_UP
     if books.ends.taken < books.ends.posted:
         return ENDED
     if next_arrival(source.wired, UP) <= now:
@@ -222,9 +222,9 @@ def act(source: Transport, books: Any, what: int, now: int) -> None:
     show_rooms(source, now)
     if what in (POSTED, MEDIA_DOWN, MEDIA_QUEUED):
         send_off(source, books, what, now)
-    elif what == ENDED and books.ended[books.ends.taken & (len(books.ended) - 1)].kind & 1 == B:
-        row = books.ended[books.ends.taken & (len(books.ended) - 1)]
-        packet = source.air[row.kind, row.number & (source.air.shape[1] - 1)]
+    elif what == ENDED and books.ended[ring_place(len(books.ended), books.ends.taken)].kind & 1 == B:
+        row = books.ended[ring_place(len(books.ended), books.ends.taken)]
+        packet = source.air[np.uint64(row.kind), ring_place(source.air.shape[1], row.number)]
         note_ended(source, B, row, packet)
         read = row.became != GONE and is_read(source.framing, row.kind, row.number)
         if read and not onto_wire(source.wired, UP, packet, now):
@@ -252,8 +252,8 @@ def come_to_end(source: Transport, books: Any, what: int, now: int) -> int:
     end, at = 0, source.wired.hops[UP].first & (ROOM - 1)
     packet = source.wired.packets[UP, at]
     if what == ENDED:
-        row = books.ended[books.ends.taken & (len(books.ended) - 1)]
-        end, packet = 1, source.air[row.kind, row.number & (source.air.shape[1] - 1)]
+        row = books.ended[ring_place(len(books.ended), books.ends.taken)]
+        end, packet = 1, source.air[np.uint64(row.kind), ring_place(source.air.shape[1], row.number)]
         note_ended(source, A, row, packet)
         books.ends.taken += 1
         if row.became == GONE or not is_read(source.framing, row.kind, row.number):
@@ -267,14 +267,14 @@ def come_to_end(source: Transport, books: Any, what: int, now: int) -> int:
         media.delay_ns += now - packet.sent_ns
         media.longest_ns = max(media.longest_ns, now - packet.sent_ns)
         return -1
-    slot = source.work.objects[packet.connection].slot
-    if source.work.slots[slot].object != packet.connection:  # it is late: another object has the connection now
+    slot = source.work.objects[np.uint64(packet.connection)].slot
+    if source.work.slots[np.uint64(slot)].object != packet.connection:  # late: another object has it now
         source.traffic[end].late += 1
         note_packet(source, LATE, packet, now)
         return -1
     k = 2 * slot + end
-    fast, acked = source.tcp.ends[k].fast_retransmits, source.tcp.ends[k].acked
-    timeouts = source.tcp.ends[k].timeouts
+    before = source.tcp.ends[np.uint64(k)]
+    fast, acked, timeouts = before.fast_retransmits, before.acked, before.timeouts
     tcp_receive(source.tcp, k, packet, now)
     come(source.resends, source.totals, k ^ 1, packet)
     note_timeout(source, k, timeouts, now)
@@ -297,7 +297,7 @@ def note_ended(source: Transport, side: int, ended: Any, packet: Any) -> None:
 
 def send_off(source: Transport, books: Any, what: int, now: int) -> None:
     """Put the next packet of TCP or of a source of media onto the wired hop, or into the terminal's interface queue."""
-    side, packet = A, source.tcp.out.rows[source.state.taken]
+    side, packet = A, source.tcp.out.rows[np.uint64(source.state.taken)]
     if what != POSTED:
         side = A if what == MEDIA_DOWN else B
         emit_media(source, side, now)
@@ -333,9 +333,9 @@ def into_queue(queue: InterfaceQueue, packet: Any) -> bool:
 
 def forget_posted(source: Transport, books: Any, now: int) -> None:
     """The box's next packet went on."""
-    packet = source.tcp.out.rows[source.state.taken]
+    packet = source.tcp.out.rows[np.uint64(source.state.taken)]
     note_sent(source, books, packet, now)
-    source.traffic[packet.end].sent += packet.octets
+    source.traffic[np.uint64(packet.end)].sent += packet.octets
     source.state.taken += 1
     if source.state.taken == source.tcp.out.state.packets:
         source.tcp.out.state.packets = source.state.taken = 0
@@ -353,7 +353,7 @@ def emit_media(source: Transport, way: int, now: int) -> None:
 def offer_next(link: Link, what: int, now: int) -> int:
     """Give the link the packet that is due; DONE also where it was refused or dropped, else what the link lacks."""
     source = link.upper.source
-    side, packet = B, source.tcp.out.rows[source.state.taken]
+    side, packet = B, source.tcp.out.rows[np.uint64(source.state.taken)]
     if what == CAME_DOWN:
         side, packet = A, source.wired.packets[DOWN, source.wired.hops[DOWN].first & (ROOM - 1)]
     elif what == MEDIA_UP:
@@ -362,7 +362,7 @@ def offer_next(link: Link, what: int, now: int) -> int:
     of_media = int(packet.bits == MEDIA)
     past = of_media * source.state.past
     kind = side + 2 * past
-    number = link.upper.books.state[kind].offered
+    number = link.upper.books.state[np.uint64(kind)].offered
     octets = packet.octets if past else framed_octets(source.framing, side, packet)
     taken = to_side(link, side, octets, TCP_FLOW + of_media, past, now)
     if taken < 0:
@@ -371,7 +371,7 @@ def offer_next(link: Link, what: int, now: int) -> int:
         source.media[UP].sent -= undone
         source.traffic[UP].sent -= undone * packet.octets
         return -taken
-    copy_packet(packet, source.air[kind, number & (source.air.shape[1] - 1)])
+    copy_packet(packet, source.air[np.uint64(kind), ring_place(source.air.shape[1], number)])
     source.traffic[side].refused += packet.octets * int(taken == 0 and past == 0)
     if taken > past:
         remember(source.framing, side, number, packet)
@@ -408,7 +408,7 @@ def hand_over_waiting(e: Any, state: Any, upper: Any, now: int) -> int:
     taken = give(e, state, upper, octets, TCP_FLOW + int(packet.bits == MEDIA), now)
     if taken < 0:
         return -taken
-    copy_packet(packet, source.air[B, number & (source.air.shape[1] - 1)])
+    copy_packet(packet, source.air[B, ring_place(source.air.shape[1], number)])
     if taken > 0:
         remember(source.framing, B, number, packet)
     source.traffic[B].refused += packet.octets * (1 - taken)
