@@ -80,6 +80,7 @@ def serve(source: Any, slot: int, now: int) -> None:
     """Let the applications of a connection go on, as far as data have come: send what is next, or end the object."""
     work, tcp = source.work, source.tcp
     state, row = work.state, work.slots[np.uint64(slot)]
+    phase = row.phase
     thing = work.objects[np.uint64(row.object)]
     payload = source.state.segment_octets - source.state.header_octets
     server, client = 2 * slot + state.server, 2 * slot + state.client
@@ -110,6 +111,8 @@ def serve(source: Any, slot: int, now: int) -> None:
         page.asked_ns = min(page.asked_ns, now)
     if row.phase == CLOSING and min(at_server.timer_ns, at_client.timer_ns) == NEVER:
         row.phase = IDLE
+    if row.phase != phase:
+        source.state.work_ns = now
     source.state.outstanding = max(source.state.outstanding, at_server.top - at_server.una)
 
 

@@ -74,11 +74,11 @@ STATE = numbers(
     "next_ns listens saturated_a saturated_b",  # as the loop reads them of any source
     "taken ends active",  # packets of the box that went on; ends, and those in use
     "segment_octets header_octets past wired_host outstanding",
-    "reset_ns watched",
+    "reset_ns watched work_ns",
 )
 """`wired_host`: the queue of the wired hop is the wired host's interface queue; `outstanding`: the most segments that a
 server had sent and not heard of. `reset_ns`: when the link was reset last (-1: never). `watched`: packets on the link
-that TCP sent again."""
+that TCP sent again. `work_ns`: when the applications act next of themselves; what is not later is worked out anew."""
 MEDIA_STATE = numbers("next octets sent came dropped delay_ns longest_ns")
 """Of one direction: the next packet's place among the times; counted: sent, arrived, dropped in queues, and the sum of
 the delays of those that arrived, and the longest."""
@@ -426,7 +426,9 @@ def next_time(source: Transport, now: int) -> int:
         due = min(due, source.media_down[source.media[DOWN].next])
     if source.media[UP].next < len(source.media_up):
         due = min(due, source.media_up[source.media[UP].next])
-    return int(min(due, next_due(source.work, now)))
+    if source.state.work_ns <= now:
+        source.state.work_ns = next_due(source.work, now)
+    return int(min(due, source.state.work_ns))
 
 
 _BESIDE: Parts = {
