@@ -11,6 +11,7 @@ import numpy as np
 
 from multitracer.compute.kernels import kernel, merged
 from multitracer.replay.arq.fields import NEVER, codes, numbers, record, table
+from multitracer.replay.engine.way import place, ring_place
 
 SDU = numbers("flow octets start end offered_ns first_ns last_ns handed lost done delivered_ns")
 """`handed` and `lost` count octets; `first_ns` and `last_ns` are when the octets came that came first and last.
@@ -67,25 +68,26 @@ def beside(books: Ledgers, old: Any) -> Any:
 @kernel
 def has_place(books: Any, k: int) -> bool:
     """Whether there is a row for one more SDU; until the source has heard of those that ended, it needs theirs."""
-    state = books.state[k]
+    kind = np.uint64(k)
+    state = books.state[kind]
     if state.kept == 0:
         return True
-    while (
-        books.ends.taken == books.ends.posted
-        and state.settled < state.offered
-        and (state.settled < state.reached or 0 < books.rows[k, state.settled & state.mask].done <= state.came)
-    ):
-        state.settled += 1
+    if books.ends.taken == books.ends.posted:
+        settled = max(state.settled, min(state.reached, state.offered))
+        while settled < state.offered and 0 < books.rows[kind, place(state, settled)].done <= state.came:
+            settled += 1
+        state.settled = settled
     return state.offered - state.settled <= state.mask
 
 
 @kernel
 def enter(books: Any, k: int, flow: int, octets: int, now: int) -> int:
     """Take in an SDU that was offered; its number."""
-    state = books.state[k]
+    kind = np.uint64(k)
+    state = books.state[kind]
     number = state.offered
     if state.kept:
-        row = books.rows[k, number & state.mask]
+        row = books.rows[kind, place(state, number)]
         row.flow, row.octets, row.start, row.end, row.offered_ns = flow, octets, state.end, state.end + octets, now
         row.first_ns = row.delivered_ns = NEVER
         row.last_ns = row.handed = row.lost = row.done = 0
@@ -114,7 +116,7 @@ def conclude(row: Any, offered: int, now: int) -> int:
 @merged
 def post(books: Any, kind: int, number: int, flow: int, became: int) -> None:
     """Let the source know that an SDU ended; of each SDU there are two such rows at most, so that there is room."""
-    row = books.ended[books.ends.posted & (len(books.ended) - 1)]
+    row = books.ended[ring_place(len(books.ended), books.ends.posted)]
     row.kind, row.number, row.flow, row.became = kind, number, flow, became
     books.ends.posted += 1
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import NEVER, codes
 from multitracer.replay.arq.notes import ARRIVED, DROPPED, ERASED, EXPIRED, OFFERED, RECEIVED, REFUSED, SENDING, SENT
@@ -31,7 +33,20 @@ from multitracer.replay.engine.protocol import (
 )
 from multitracer.replay.engine.reports import Desk, Marks, Upper, collect, end_past, pass_mark
 from multitracer.replay.engine.source import endless_octets, hear, is_open, plan
-from multitracer.replay.engine.way import DONE, LEDGER_FULL, STOPPED, is_lost, lacks, poke, resume, schedule, swap
+from multitracer.replay.engine.way import (
+    DONE,
+    LEDGER_FULL,
+    STOPPED,
+    is_lost,
+    lacks,
+    own_place,
+    place,
+    poke,
+    resume,
+    schedule,
+    serialised_ns,
+    swap,
+)
 
 A, B = codes(2)
 NOBODY, USER_A, USER_B = codes(3)
@@ -57,26 +72,29 @@ def run(link: Link, marks: Marks) -> int:
     a, b, forth, back, upper = link.a, link.b, link.forth, link.back, link.upper
     k, short, turns = marks.state.passed, DONE, 0
     user, marks.state.user = marks.state.user, NOBODY
+    until = marks.times[k]
     while k < len(marks.times) and short == DONE:
         arrival = min(forth.state.arrives_ns, back.state.arrives_ns)
         sending = min(forth.state.next_ns, back.state.next_ns)
         timer = min(next_timer(a), next_timer(b))
         now = min(upper.source.state.next_ns, arrival, timer, sending)
-        turns += int(now <= marks.times[k])
-        if now > marks.times[k]:
+        turns += 1
+        if now > until:
+            turns -= 1  # nothing happened
             k = pass_mark(marks, b.above, total_delivered(b))
+            until = marks.times[min(k, len(marks.times) - 1)]
         elif user == NOBODY and upper.source.state.next_ns == now:
             short = take_offers(link, now)
         elif user == NOBODY and arrival == now:
             while back.state.arrives_ns == now:
                 at = arrive(back, upper, now)
                 if at >= 0:
-                    receive(a, back.frames[back.air[at].place], back.air[at].octets, now)
+                    receive(a, back.frames[own_place(back, at)], back.air[at].octets, now)
                     heed(a, forth.state, upper, now)
             while forth.state.arrives_ns == now:
                 at = arrive(forth, upper, now)
                 if at >= 0:
-                    receive(b, forth.frames[forth.air[at].place], forth.air[at].octets, now)
+                    receive(b, forth.frames[own_place(forth, at)], forth.air[at].octets, now)
                     heed(b, back.state, upper, now)
             note_arrivals(link, now)
         elif user == NOBODY and timer == now:
@@ -177,16 +195,16 @@ def drop(state: Any, upper: Upper, octets: int, number: int, flow: int, now: int
 
 def queue(way: Any, octets: int, flow: int, number: int, data: int) -> None:
     """Let the frame at the ring's end wait to be sent."""
-    row = way.air[way.state.made & way.state.mask]
+    row = way.air[place(way.state, way.state.made)]
     row.octets, row.flow, row.number, row.carries = octets, flow, number, data
     way.state.made += 1
 
 
 def pass_data(way: Any) -> None:
     """Let the frame that was queued last, a control frame, pass all that waits but control frames."""
-    air, mask, at = way.air, way.state.mask, way.state.made - 1
-    while at > way.state.sent and air[(at - 1) & mask].carries + air[(at - 1) & mask].flow > 0:
-        swap(air, at & mask, (at - 1) & mask)
+    air, state, at = way.air, way.state, way.state.made - 1
+    while at > state.sent and air[place(state, at - 1)].carries + air[place(state, at - 1)].flow > 0:
+        swap(air, place(state, at), place(state, at - 1))
         at -= 1
 
 
@@ -200,17 +218,17 @@ def note_arrivals(link: Link, now: int) -> None:
 def arrive(way: Any, upper: Upper, now: int) -> int:
     """Take the next frame from the air: its row if an entity's came undamaged, else -1."""
     state = way.state
-    at = state.arrived & state.mask
+    at = place(state, state.arrived)
     row = way.air[at]
     state.arrived += 1
-    state.arrives_ns = way.air[state.arrived & state.mask].arrives_ns if state.arrived < state.sent else NEVER
+    state.arrives_ns = way.air[place(state, state.arrived)].arrives_ns if state.arrived < state.sent else NEVER
     if len(upper.log.rows) > 0:
         log_frame(upper.log, way, at, ERASED if row.lost else RECEIVED, 1 - state.side, now)
     if row.flow > 0:
         end_past(Desk(upper.source.state, upper.books, upper.reports, upper.log), row.number, row.lost, state.side, now)
     elif row.lost:
         data_lost(way, upper, at)
-    return -1 if row.flow > 0 or row.lost else int(at)
+    return -1 if row.flow > 0 or row.lost else np.int64(at)
 
 
 def heed(e: Any, state: Any, upper: Upper, now: int) -> None:
@@ -225,12 +243,12 @@ def tell(e: Any, upper: Upper, side: int, now: int) -> None:
         collect(e.above, Desk(upper.source.state, upper.books, upper.reports, upper.log), side, now)
 
 
-def log_frame(log: Any, way: Any, at: int, event: int, side: int, now: int) -> None:
+def log_frame(log: Any, way: Any, at: Any, event: int, side: int, now: int) -> None:
     """Log what happened to a frame, and the frame."""
     row = way.air[at]
     line = write(log, now, side, event, row.octets, row.number, row.flow)
     if line >= 0 and row.flow == 0:
-        copy_frame(way.frames[row.place], log.frames[line], row.octets)
+        copy_frame(way.frames[own_place(way, at)], log.frames[line], row.octets)
 
 
 def wake(e: Any, state: Any, upper: Upper, now: int) -> None:
@@ -252,7 +270,7 @@ def use(e: Any, way: Any, upper: Upper, now: int) -> int:
         elif more == MORE and may_make(state, upper, now):
             more = stock(e, way, upper, now)
             if more == MORE:
-                octets = next_frame(e, way.frames[way.air[state.made & state.mask].place], now)
+                octets = next_frame(e, way.frames[own_place(way, place(state, state.made))], now)
                 tell(e, upper, state.side, now)
                 more = hand_down(e, way, upper, octets, now)
         elif more == MORE and state.eager:
@@ -300,7 +318,7 @@ def end_use(state: Any, more: int, now: int) -> None:
 def send(e: Any, way: Any, upper: Upper, now: int) -> None:
     """Put the frame on the air that waits longest."""
     state = way.state
-    at = state.sent & state.mask
+    at = place(state, state.sent)
     row = way.air[at]
     opportunity, end = state.sent, now + state.slot_ns
     if state.slotted:
@@ -308,7 +326,7 @@ def send(e: Any, way: Any, upper: Upper, now: int) -> None:
         state.used += 1
         row.arrives_ns = now + state.delay_ns
     else:
-        end = now + (row.octets * 8_000_000_000 + state.rate_bps - 1) // state.rate_bps
+        end = now + serialised_ns(state, row.octets)
         row.arrives_ns = end + state.delay_ns
         state.free_ns = end
     if state.whole_slots == 0 or state.used == 1:
@@ -323,7 +341,7 @@ def send(e: Any, way: Any, upper: Upper, now: int) -> None:
         note(e, upper.log, now, state.side, SENDING)
         log_frame(upper.log, way, at, SENT, state.side, now)
     if row.flow == 0:
-        on_air(e, way.frames[row.place], end)
+        on_air(e, way.frames[own_place(way, at)], end)
         if row.carries:
             data_sent(e, way, upper, at)
     order_arrivals(way)
@@ -340,10 +358,10 @@ def data_lost(way: Any, upper: Upper, at: int) -> None:
 def order_arrivals(way: Any) -> None:
     """Let the frame sent last come after all that arrive no later; others before it may be late."""
     air, state, at = way.air, way.state, way.state.sent - 1
-    while at > state.arrived and air[(at - 1) & state.mask].arrives_ns > air[at & state.mask].arrives_ns:
-        swap(air, at & state.mask, (at - 1) & state.mask)
+    while at > state.arrived and air[place(state, at - 1)].arrives_ns > air[place(state, at)].arrives_ns:
+        swap(air, place(state, at), place(state, at - 1))
         at -= 1
-    state.arrives_ns = air[state.arrived & state.mask].arrives_ns
+    state.arrives_ns = air[place(state, state.arrived)].arrives_ns
 
 
 def stock(e: Any, way: Any, upper: Upper, now: int) -> int:
@@ -366,12 +384,13 @@ def hand_down(e: Any, way: Any, upper: Upper, octets: int, now: int) -> int:
     if octets <= 0:
         return NO_MORE
     state.handed += 1
-    frame = way.frames[way.air[state.made & state.mask].place]
+    at = place(state, state.made)
+    frame = way.frames[own_place(way, at)]
     if is_full(state):
         drop(state, upper, octets, NO_SDU, NO_SDU, now)
         on_air(e, frame, now)
-        way.air[state.made & state.mask].octets = octets
-        data_lost(way, upper, state.made & state.mask)
+        way.air[at].octets = octets
+        data_lost(way, upper, at)
     else:
         data = carries_data(frame)
         queue(way, octets, NO_SDU, NO_SDU, data)

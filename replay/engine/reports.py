@@ -11,6 +11,7 @@ from multitracer.replay.arq.fields import codes, numbers, record, table
 from multitracer.replay.arq.notes import DELIVERED, LOST, note
 from multitracer.replay.arq.stretches import clear
 from multitracer.replay.engine.ledger import GONE, UNDER_WAY, at_position, conclude, post
+from multitracer.replay.engine.way import place
 
 STRETCH = numbers("time_ns side start end sdu first_ns")
 """`side` handed it over, or lost it; `time_ns` is when."""
@@ -129,7 +130,7 @@ def book(desk: Desk, sdu: int, start: int, end: int, first_ns: int, side: int, n
         number = sdu if sdu >= 0 else at_position(books, k, start)
         if number < books.state[k].settled:  # nobody's, or given up so long ago that its row is another's
             return
-        row = books.rows[k, number & books.state[k].mask]
+        row = books.rows[k, place(books.state[k], number)]
         part = min(end, row.end) - start
         row.handed += part
         row.first_ns = min(row.first_ns, first_ns)

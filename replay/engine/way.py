@@ -27,6 +27,8 @@ _NUMBERS = numbers(
     "made sent arrived erased dropped first_number sojourn hit next_late refused",
     # Of the frames that the entity handed down: how many, and how many of them found the queue full.
     "handed handed_dropped",
+    # Octets of the last frame that was serialised, and how long that took: see serialised_ns.
+    "timed_octets timed_ns",
 )
 STATE = joined(_NUMBERS, tables=[("log_good_bit", np.float64), ("log_bad_bit", np.float64)])
 """Logarithms of a bit's chance to get through, in good times (0 where bits lose no frames) and in bad ones."""
@@ -92,7 +94,28 @@ def idle_state() -> Any:
 
 
 @inlined
-def swap(air: Any, one: int, other: int) -> None:
+def place(state: Any, number: int) -> Any:
+    """The row of a ring that has what bears a number: unsigned, so that it is not taken to count from the end.
+
+    `state` has the ring's mask.
+    """
+    return np.uint64(number & state.mask)
+
+
+@inlined
+def ring_place(rows: int, number: int) -> Any:
+    """The same in a ring of a power of two of rows."""
+    return np.uint64(number & (rows - 1))
+
+
+@inlined
+def own_place(way: Any, at: Any) -> Any:
+    """The row of the protocol's frame that belongs to a row of the ring."""
+    return np.uint64(way.air[at].place)
+
+
+@inlined
+def swap(air: Any, one: Any, other: Any) -> None:
     """Exchange two rows of the ring: what the protocol wrote stays where it is."""
     a, b = air[one], air[other]
     a.arrives_ns, b.arrives_ns = b.arrives_ns, a.arrives_ns
@@ -131,6 +154,18 @@ def resume(state: Any, now: int) -> None:
         state.slot = max(state.slot, (now + state.slot_ns - 1) // state.slot_ns)
     else:
         state.free_ns = max(state.free_ns, now)
+
+
+@inlined
+def serialised_ns(state: Any, octets: int) -> int:
+    """How long so many octets take at the rate of a serialised link: known of the last ones, often as many.
+
+    The division takes longer than anything else that the loop does with a frame.
+    """
+    if octets != state.timed_octets:
+        state.timed_octets = octets
+        state.timed_ns = (octets * 8_000_000_000 + state.rate_bps - 1) // state.rate_bps
+    return state.timed_ns
 
 
 @inlined

@@ -79,17 +79,19 @@ def count_end(totals: Any, end: Any, is_server: int) -> None:
 def serve(source: Any, slot: int, now: int) -> None:
     """Let the applications of a connection go on, as far as data have come: send what is next, or end the object."""
     work, tcp = source.work, source.tcp
-    state, row = work.state, work.slots[slot]
-    thing = work.objects[row.object]
+    state, row = work.state, work.slots[np.uint64(slot)]
+    phase = row.phase
+    thing = work.objects[np.uint64(row.object)]
     payload = source.state.segment_octets - source.state.header_octets
     server, client = 2 * slot + state.server, 2 * slot + state.client
+    at_server, at_client = tcp.ends[np.uint64(server)], tcp.ends[np.uint64(client)]
     sender, octets = server, 0
     if row.phase == BEGUN and thing.request > 0:
         sender, octets, row.phase = client, thing.request, ASKING
     elif row.phase == BEGUN:
         row.phase, row.due_ns = THINKING, now
     elif row.phase == ASKING:
-        asked = tcp.ends[client].acked if state.acknowledged else tcp.ends[server].delivered
+        asked = at_client.acked if state.acknowledged else at_server.delivered
         if asked * payload >= thing.request:
             row.phase, row.due_ns = THINKING, now + state.server_ns
     if row.phase == THINKING and row.due_ns <= now:
@@ -101,15 +103,17 @@ def serve(source: Any, slot: int, now: int) -> None:
         if sender == server and state.closes:
             tcp_close(tcp, server, now)
     elif row.phase == ANSWERING:
-        done = tcp.ends[server].acked if state.acknowledged else tcp.ends[client].delivered
+        done = at_server.acked if state.acknowledged else at_client.delivered
         if done * payload >= thing.reply:
             end_object(work, slot, now)
-    if row.phase == ASKING and tcp.ends[client].established:
+    if row.phase == ASKING and at_client.established:
         page = work.pages[state.page]
         page.asked_ns = min(page.asked_ns, now)
-    if row.phase == CLOSING and min(tcp.ends[server].timer_ns, tcp.ends[client].timer_ns) == NEVER:
+    if row.phase == CLOSING and min(at_server.timer_ns, at_client.timer_ns) == NEVER:
         row.phase = IDLE
-    source.state.outstanding = max(source.state.outstanding, tcp.ends[server].top - tcp.ends[server].una)
+    if row.phase != phase:
+        source.state.work_ns = now
+    source.state.outstanding = max(source.state.outstanding, at_server.top - at_server.una)
 
 
 def show_rooms(source: Any, now: int) -> None:
@@ -136,7 +140,7 @@ def note_local_drop(source: Any, packet: Any, now: int) -> None:
 
 def note_sent(source: Any, books: Any, packet: Any, now: int) -> None:
     """Count a packet that TCP sent, and when a connection's SYN went out again."""
-    thing = source.work.objects[packet.connection]
+    thing = source.work.objects[np.uint64(packet.connection)]
     source.totals.packets += int(packet.bits != ACK)
     if packet.bits == SYN and packet.sending > 0:
         thing.syn_ns = min(thing.syn_ns, now)

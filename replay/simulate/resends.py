@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import NEVER, numbers, table
 from multitracer.replay.engine.ledger import GONE
 from multitracer.replay.engine.protocol import gone, span
+from multitracer.replay.engine.way import ring_place
 from multitracer.replay.tcp.packets import DATA
 
 SEGMENT = numbers("connection seq came open timed competed")
@@ -46,7 +49,7 @@ def forget(old: Resends) -> None:
 @merged
 def begin(resends: Resends, k: int, packet: Any) -> None:
     """A segment is sent for the first time."""
-    row = resends.segments[k, packet.seq & (resends.segments.shape[1] - 1)]
+    row = resends.segments[np.uint64(k), ring_place(resends.segments.shape[1], packet.seq)]
     row.connection, row.seq, row.came = packet.connection, packet.seq, NEVER
     row.open = row.timed = row.competed = 0
 
@@ -76,7 +79,7 @@ def members(copies: int) -> int:
 @merged
 def send_again(resends: Resends, totals: Any, k: int, packet: Any, timed: int) -> None:
     """TCP sends a segment again, because its timer ran out (`timed`) or for another reason."""
-    row = resends.segments[k, packet.seq & (resends.segments.shape[1] - 1)]
+    row = resends.segments[np.uint64(k), ring_place(resends.segments.shape[1], packet.seq)]
     if not is_of(row, packet):
         return
     totals.resent += 1
@@ -145,7 +148,7 @@ def is_watched(resends: Resends, ended: Any) -> bool:
 def end_watch(resends: Resends, totals: Any, k: int, ended: Any, packet: Any) -> None:
     """A watched packet ended on the link: where it came after a repeat, TCP competed with the link."""
     copy = resends.copies[ended.kind & 1, ended.number & (resends.copies.shape[1] - 1)]
-    row = resends.segments[k, packet.seq & (resends.segments.shape[1] - 1)]
+    row = resends.segments[np.uint64(k), ring_place(resends.segments.shape[1], packet.seq)]
     if ended.became != GONE and is_of(row, packet):
         totals.competing += members(copy.repeated & ~row.competed)
         row.competed |= copy.repeated
@@ -156,7 +159,7 @@ def end_watch(resends: Resends, totals: Any, k: int, ended: Any, packet: Any) ->
 def come(resends: Resends, totals: Any, k: int, packet: Any) -> None:
     """A packet of end `k` comes to the other end."""
     if packet.bits & DATA:
-        row = resends.segments[k, packet.seq & (resends.segments.shape[1] - 1)]
+        row = resends.segments[np.uint64(k), ring_place(resends.segments.shape[1], packet.seq)]
         if packet.sending < row.came and is_of(row, packet):
             row.came = packet.sending
             if row.open:
@@ -175,7 +178,7 @@ def settle(row: Any, totals: Any, above: int) -> None:
 def data_sent(e: Any, way: Any, upper: Any, at: int) -> None:
     """An entity's frame with data goes on the air: it goes on in its stream, or repeats."""
     first, end = span(e, way.frames[way.air[at].place])
-    traffic = upper.source.traffic[way.state.side]
+    traffic = upper.source.traffic[np.uint64(way.state.side)]
     if first >= traffic.on_air:
         traffic.on_air = end
     elif upper.source.state.watched > 0:

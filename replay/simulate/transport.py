@@ -16,7 +16,7 @@ from multitracer.replay.arq.fields import codes, numbers, record, table
 from multitracer.replay.engine.ledger import FOUND, GONE, beside
 from multitracer.replay.engine.loop import MORE, A, B, Link, Parts, always_merged, give, to_side
 from multitracer.replay.engine.protocol import restarted, wants
-from multitracer.replay.engine.way import DONE, STOPPED, lacks, poke
+from multitracer.replay.engine.way import DONE, STOPPED, lacks, poke, ring_place
 from multitracer.replay.simulate.connections import (
     FIRSTS,
     REPAIR,
@@ -74,11 +74,11 @@ STATE = numbers(
     "next_ns listens saturated_a saturated_b",  # as the loop reads them of any source
     "taken ends active",  # packets of the box that went on; ends, and those in use
     "segment_octets header_octets past wired_host outstanding",
-    "reset_ns watched",
+    "reset_ns watched work_ns",
 )
 """`wired_host`: the queue of the wired hop is the wired host's interface queue; `outstanding`: the most segments that a
 server had sent and not heard of. `reset_ns`: when the link was reset last (-1: never). `watched`: packets on the link
-that TCP sent again."""
+that TCP sent again. `work_ns`: when the applications act next of themselves; what is not later is worked out anew."""
 MEDIA_STATE = numbers("next octets sent came dropped delay_ns longest_ns")
 """Of one direction: the next packet's place among the times; counted: sent, arrived, dropped in queues, and the sum of
 the delays of those that arrived, and the longest."""
@@ -162,19 +162,25 @@ def take_offers(link: Link, now: int) -> int:
     """
     source, books = link.upper.source, link.upper.books
     source.state.reset_ns = max(restarted(link.a), restarted(link.b))
-    short, what = DONE, OFFERS
-    while what != NOTHING and short == DONE:
+    short, due = DONE, now
+    while due <= now and short == DONE:
         what = next_thing(source, books, now)
         if what >= OFFERS:
             short = offer_next(link, what, now)
         elif what != NOTHING:
             act(source, books, what, now)
+        due = now if has_more(source, books) else next_time(source, now)
     if short != DONE:
         return short
     if has_waiting(source.queue):
         poke(link.back.state, now)
-    plan(source, now)
+    source.state.next_ns = due
     return STOPPED if source.work.state.finished_ns <= now else DONE
+
+
+def has_more(source: Transport, books: Any) -> bool:
+    """Whether TCP has just sent packets, or SDUs ended that were not looked at yet."""
+    return bool(source.state.taken < source.tcp.out.state.packets or books.ends.taken < books.ends.posted)
 
 
 def next_thing(source: Transport, books: Any, now: int) -> int:
@@ -182,7 +188,7 @@ def next_thing(source: Transport, books: Any, now: int) -> int:
     out, media = source.tcp.out, source.media
     queued = source.queue.state.used
     if source.state.taken < out.state.packets:
-        return POSTED if queued or out.rows[source.state.taken].end == 0 else POSTED_UP
+        return POSTED if queued or out.rows[np.uint64(source.state.taken)].end == 0 else POSTED_UP
     if books.ends.taken < books.ends.posted:
         return ENDED
     if next_arrival(source.wired, UP) <= now:
@@ -216,9 +222,9 @@ def act(source: Transport, books: Any, what: int, now: int) -> None:
     show_rooms(source, now)
     if what in (POSTED, MEDIA_DOWN, MEDIA_QUEUED):
         send_off(source, books, what, now)
-    elif what == ENDED and books.ended[books.ends.taken & (len(books.ended) - 1)].kind & 1 == B:
-        row = books.ended[books.ends.taken & (len(books.ended) - 1)]
-        packet = source.air[row.kind, row.number & (source.air.shape[1] - 1)]
+    elif what == ENDED and books.ended[ring_place(len(books.ended), books.ends.taken)].kind & 1 == B:
+        row = books.ended[ring_place(len(books.ended), books.ends.taken)]
+        packet = source.air[np.uint64(row.kind), ring_place(source.air.shape[1], row.number)]
         note_ended(source, B, row, packet)
         read = row.became != GONE and is_read(source.framing, row.kind, row.number)
         if read and not onto_wire(source.wired, UP, packet, now):
@@ -246,8 +252,8 @@ def come_to_end(source: Transport, books: Any, what: int, now: int) -> int:
     end, at = 0, source.wired.hops[UP].first & (ROOM - 1)
     packet = source.wired.packets[UP, at]
     if what == ENDED:
-        row = books.ended[books.ends.taken & (len(books.ended) - 1)]
-        end, packet = 1, source.air[row.kind, row.number & (source.air.shape[1] - 1)]
+        row = books.ended[ring_place(len(books.ended), books.ends.taken)]
+        end, packet = 1, source.air[np.uint64(row.kind), ring_place(source.air.shape[1], row.number)]
         note_ended(source, A, row, packet)
         books.ends.taken += 1
         if row.became == GONE or not is_read(source.framing, row.kind, row.number):
@@ -261,14 +267,14 @@ def come_to_end(source: Transport, books: Any, what: int, now: int) -> int:
         media.delay_ns += now - packet.sent_ns
         media.longest_ns = max(media.longest_ns, now - packet.sent_ns)
         return -1
-    slot = source.work.objects[packet.connection].slot
-    if source.work.slots[slot].object != packet.connection:  # it is late: another object has the connection now
+    slot = source.work.objects[np.uint64(packet.connection)].slot
+    if source.work.slots[np.uint64(slot)].object != packet.connection:  # late: another object has it now
         source.traffic[end].late += 1
         note_packet(source, LATE, packet, now)
         return -1
     k = 2 * slot + end
-    fast, acked = source.tcp.ends[k].fast_retransmits, source.tcp.ends[k].acked
-    timeouts = source.tcp.ends[k].timeouts
+    before = source.tcp.ends[np.uint64(k)]
+    fast, acked, timeouts = before.fast_retransmits, before.acked, before.timeouts
     tcp_receive(source.tcp, k, packet, now)
     come(source.resends, source.totals, k ^ 1, packet)
     note_timeout(source, k, timeouts, now)
@@ -291,7 +297,7 @@ def note_ended(source: Transport, side: int, ended: Any, packet: Any) -> None:
 
 def send_off(source: Transport, books: Any, what: int, now: int) -> None:
     """Put the next packet of TCP or of a source of media onto the wired hop, or into the terminal's interface queue."""
-    side, packet = A, source.tcp.out.rows[source.state.taken]
+    side, packet = A, source.tcp.out.rows[np.uint64(source.state.taken)]
     if what != POSTED:
         side = A if what == MEDIA_DOWN else B
         emit_media(source, side, now)
@@ -327,9 +333,9 @@ def into_queue(queue: InterfaceQueue, packet: Any) -> bool:
 
 def forget_posted(source: Transport, books: Any, now: int) -> None:
     """The box's next packet went on."""
-    packet = source.tcp.out.rows[source.state.taken]
+    packet = source.tcp.out.rows[np.uint64(source.state.taken)]
     note_sent(source, books, packet, now)
-    source.traffic[packet.end].sent += packet.octets
+    source.traffic[np.uint64(packet.end)].sent += packet.octets
     source.state.taken += 1
     if source.state.taken == source.tcp.out.state.packets:
         source.tcp.out.state.packets = source.state.taken = 0
@@ -347,7 +353,7 @@ def emit_media(source: Transport, way: int, now: int) -> None:
 def offer_next(link: Link, what: int, now: int) -> int:
     """Give the link the packet that is due; DONE also where it was refused or dropped, else what the link lacks."""
     source = link.upper.source
-    side, packet = B, source.tcp.out.rows[source.state.taken]
+    side, packet = B, source.tcp.out.rows[np.uint64(source.state.taken)]
     if what == CAME_DOWN:
         side, packet = A, source.wired.packets[DOWN, source.wired.hops[DOWN].first & (ROOM - 1)]
     elif what == MEDIA_UP:
@@ -356,7 +362,7 @@ def offer_next(link: Link, what: int, now: int) -> int:
     of_media = int(packet.bits == MEDIA)
     past = of_media * source.state.past
     kind = side + 2 * past
-    number = link.upper.books.state[kind].offered
+    number = link.upper.books.state[np.uint64(kind)].offered
     octets = packet.octets if past else framed_octets(source.framing, side, packet)
     taken = to_side(link, side, octets, TCP_FLOW + of_media, past, now)
     if taken < 0:
@@ -365,7 +371,7 @@ def offer_next(link: Link, what: int, now: int) -> int:
         source.media[UP].sent -= undone
         source.traffic[UP].sent -= undone * packet.octets
         return -taken
-    copy_packet(packet, source.air[kind, number & (source.air.shape[1] - 1)])
+    copy_packet(packet, source.air[np.uint64(kind), ring_place(source.air.shape[1], number)])
     source.traffic[side].refused += packet.octets * int(taken == 0 and past == 0)
     if taken > past:
         remember(source.framing, side, number, packet)
@@ -402,7 +408,7 @@ def hand_over_waiting(e: Any, state: Any, upper: Any, now: int) -> int:
     taken = give(e, state, upper, octets, TCP_FLOW + int(packet.bits == MEDIA), now)
     if taken < 0:
         return -taken
-    copy_packet(packet, source.air[B, number & (source.air.shape[1] - 1)])
+    copy_packet(packet, source.air[B, ring_place(source.air.shape[1], number)])
     if taken > 0:
         remember(source.framing, B, number, packet)
     source.traffic[B].refused += packet.octets * (1 - taken)
@@ -411,17 +417,18 @@ def hand_over_waiting(e: Any, state: Any, upper: Any, now: int) -> int:
     return DONE
 
 
-def plan(source: Transport, now: int) -> None:
-    """Work out when something is due next."""
-    state = source.state
+def next_time(source: Transport, now: int) -> int:
+    """When something is due next, beside what is there already."""
     due = min(next_arrival(source.wired, DOWN), next_arrival(source.wired, UP))
-    for k in range(state.ends):
+    for k in range(source.state.ends):
         due = min(due, source.tcp.ends[k].timer_ns)
     if source.media[DOWN].next < len(source.media_down):
         due = min(due, source.media_down[source.media[DOWN].next])
     if source.media[UP].next < len(source.media_up):
         due = min(due, source.media_up[source.media[UP].next])
-    state.next_ns = min(due, next_due(source.work, now))
+    if source.state.work_ns <= now:
+        source.state.work_ns = next_due(source.work, now)
+    return int(min(due, source.state.work_ns))
 
 
 _BESIDE: Parts = {
@@ -432,8 +439,8 @@ _ALWAYS: Parts = {
     stock: merged, count_end: merged, end_gap: inlined, start_object: merged, serve: merged, show_rooms: merged,
     note_local_drop: merged, note_again: kernel, note_sent: merged, note_repair: merged, note_timeout: inlined,
     note_progress: merged, onto_wire: inlined, into_queue: merged, note_ended: inlined, emit_media: inlined,
-    forget_posted: inlined, send_off: merged, due_timer: inlined, next_thing: merged, come_to_end: merged,
-    act: always_merged, offer_next: merged, plan: merged, take_offers: always_merged,
+    forget_posted: inlined, send_off: merged, due_timer: inlined, has_more: merged, next_thing: merged,
+    come_to_end: merged, act: always_merged, offer_next: merged, next_time: merged, take_offers: always_merged,
 }  # fmt: skip
 PARTS: Parts = {**_BESIDE, **_ALWAYS}
 """What a loop is bound with in place of the engine's own source, each function after those that it calls. All but

@@ -13,12 +13,19 @@ import numpy as np
 
 from multitracer.compute.kernels import inlined
 from multitracer.replay.arq.fields import NEVER, numbers, table
+from multitracer.replay.engine.way import serialised_ns
 from multitracer.replay.tcp.packets import PACKET
 
-HOP = numbers("rate_bps delay_ns limit most_octets free_ns", "first started end waiting", "dropped dropped_octets most")
+HOP = numbers(
+    "rate_bps delay_ns limit most_octets free_ns",
+    "first started end waiting",
+    "dropped dropped_octets most",
+    "timed_octets timed_ns",
+)
 """`limit` and `most_octets`: packets and octets that may wait beside the one on the wire (0: any number). The ring's
 packets: those from `first` to `started` are on the wire or behind it, those from there to `end` wait, `waiting` octets
-of them. Counted: what was dropped, and the most packets that ever waited."""
+of them. Counted: what was dropped, and the most packets that ever waited. Octets of the last packet, and how
+long it took (see engine.way.serialised_ns)."""
 ROOM = 1 << 14
 """Packets on the hop and in its queue, a power of two; with more than that under way the hop drops, too."""
 
@@ -77,7 +84,7 @@ def enter(wired: Wired, way: int, octets: int, now: int) -> int:
         return -1
     at = hop.end & (ROOM - 1)
     start = max(now, hop.free_ns)
-    hop.free_ns = start + (octets * 8_000_000_000 + hop.rate_bps - 1) // hop.rate_bps if hop.rate_bps else start
+    hop.free_ns = start + serialised_ns(hop, octets) if hop.rate_bps else start
     wired.starts[way, at] = start
     wired.arrives[way, at] = hop.free_ns + hop.delay_ns
     wired.packets[way, at].octets = octets

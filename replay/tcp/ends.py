@@ -133,7 +133,7 @@ def last_number(end: Any) -> int:
 
 
 @inlined
-def post(tcp: Any, k: int, flags: int, seq: int, now: int) -> int:
+def post(tcp: Any, k: int, flags: int, seq: int, now: int) -> Any:
     """Put a packet into the box, without its size and SACK blocks: an ACK too once the other end has been heard."""
     end = tcp.ends[k]
     at = posted(tcp.out)

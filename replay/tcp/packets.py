@@ -52,9 +52,9 @@ def outbox(room: int) -> Outbox:
 
 
 @inlined
-def posted(out: Any) -> int:
-    """Take the next free row of the box, without SACK blocks."""
-    at = out.state.packets
-    out.state.packets = at + 1
+def posted(out: Any) -> Any:
+    """Take the next free row of the box, without SACK blocks; unsigned, as rows of rings are."""
+    at = np.uint64(out.state.packets)
+    out.state.packets += 1
     out.rows[at].blocks = 0
     return at
