@@ -122,9 +122,8 @@ def sample_undelayed(events: Events, state: Any, least_ns: int, samples: Any) ->
         if flag & (EXACT | DATED) != EXACT:
             continue
         octets = octets_since(events, since, at, least_ns) if since >= 0 else np.int64(-1)
-        merged = merged and octets > 0
+        merged = bool(merged and octets > 0 and samples[count - 1, 3] < RUN)
         if octets > 0:
-            merged = merged and samples[count - 1, 3] < RUN
             if not merged:
                 samples[count, 1] = samples[count, 2] = samples[count, 3] = 0
                 count, merged = count + 1, True

@@ -215,7 +215,7 @@ def note_arrivals(link: Link, now: int) -> None:
         note(link.b, link.upper.log, now, link.back.state.side, ARRIVED)
 
 
-def arrive(way: Any, upper: Upper, now: int) -> int:
+def arrive(way: Any, upper: Upper, now: int) -> Any:
     """Take the next frame from the air: its row if an entity's came undamaged, else -1."""
     state = way.state
     at = place(state, state.arrived)
