@@ -230,16 +230,18 @@ def _repairs(transfer: Transfer) -> Iterator[tuple[str, Spans]]:
     One by a timer begins with the wait for it: when an acknowledgement last brought something new, or when data was
     first outstanding after that. It lasts until all is acknowledged that had been sent at the resend: what is repaired
     until then the timer found, though what it sent again itself need not have been lost. A probe's ends where
-    acknowledgements begin a recovery of their own.
+    acknowledgements begin a recovery of their own. If these answer a timer that sent again what had come, of which
+    nothing was on its way back any more, and have repaired what had been sent before, its wait was needed as well.
     """
     by_timer: Spans = []
     by_acks: Spans = []
-    wait, over = 0, 0
+    wait, over, needless = 0, 0, 0
     begun = [one.copy.sent_ns for one in transfer.resends if one.trigger == FAST]
     for one in transfer.resends:
         at = one.copy.sent_ns
         if one.trigger == TIMEOUT:
             wait, over = transfer.waited_from(at), transfer.repaired(one.copy)
+            needless = at if one.spurious and not transfer.on_its_way(one) else 0
         if one.spurious:
             continue
         end = transfer.repaired(one.copy)
@@ -252,7 +254,9 @@ def _repairs(transfer: Transfer) -> Iterator[tuple[str, Spans]]:
         else:
             by_acks.append((at, end))
         if one.trigger == FAST:
-            over = 0
+            if transfer.sendings[one.copy.packet.seq][0].sent_ns < needless:
+                by_timer.append((wait, needless))
+            over = needless = 0
     yield TIMEOUT, by_timer
     yield FAST, by_acks
 

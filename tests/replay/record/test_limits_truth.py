@@ -134,6 +134,24 @@ def test_a_path_may_stand_still_with_what_had_been_resent_before(resent_ns: int,
     assert limits_truth.stalls(made) == stalls
 
 
+@pytest.mark.parametrize(
+    ("on_its_way", "first_sent", "waits"), [(False, 10, [(20, 200)]), (True, 10, []), (False, 250, [])]
+)
+def test_a_timer_that_sent_again_what_had_come_was_waited_for_if_nothing_else_came_back(
+    on_its_way: bool, first_sent: int, waits: Any
+) -> None:
+    """Segment 2 was lost, and sent again at 300 when the answers to segment 1's second copy showed that."""
+    needless, repair = copy(200, 1, 1), copy(300, 2, 1)
+    made = transfer("sr", copy(0, 1), copy(first_sent, 2), needless, repair)
+    made.resends = [
+        SimpleNamespace(copy=needless, trigger="timeout", spurious=True),
+        SimpleNamespace(copy=repair, trigger="fast", spurious=False),
+    ]
+    made.sendings = {1: [copy(0, 1), needless], 2: [copy(first_sent, 2), repair]}
+    made.waited_from, made.repaired, made.on_its_way = lambda _: 20, lambda _: 400, lambda _: on_its_way
+    assert dict(limits_truth._repairs(made)) == {"timeout": waits, "fast": [(300, 400)]}
+
+
 @pytest.mark.parametrize(("data_came", "trips"), [(180, [90]), (200, [])])
 def test_the_answer_to_a_fin_is_a_round_trip(data_came: int, trips: list[int]) -> None:
     """Where all data had come before it: else what the receiver says then acknowledges less."""
