@@ -1,7 +1,8 @@
 """What follows the headers of rare link layers, as EtherType and octets.
 
 Works on one record at a time in plain Python, since captures hold few of them. Sources: tcpdump.org/linktypes;
-RFC 2427 (frame relay), RFC 2684 (ATM), RFC 4391 (InfiniBand), CableLabs MULPI (DOCSIS).
+RFC 2427 and FRF.16.1 (frame relay), RFC 2684 (ATM), RFC 1201 (ARCNET), RFC 2625 (Fibre Channel), IEEE 802.3br, RFC 4391
+(InfiniBand), CableLabs MULPI (DOCSIS).
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ _NFLOG_HEADER_BYTES, _NFULA_PAYLOAD, _NFULA_LAST, _NLA_TYPE = 4, 9, 0xFF, 0x3FFF
 # ARPHRD_ of frames that a cooked capture has whole behind its header (linux/if_arp.h).
 _ARPHRD_LINK_TYPES = {770: 107, 801: radiotap.PLAIN, 802: radiotap.PRISM, 803: radiotap.RADIOTAP}
 _MOST_NESTED = 4
+_ARCNET_RFC_1051, _ARCNET_IP = 240, (212, 196)
+"""Protocols of ARCNET: IP by RFC 1051, and by RFC 1201 with IPv6."""
+_MFR_BITS, _MFR_WHOLE = 0xE0, 0xC0
+_PREAMBLE_BYTES, _EXPRESS = 8, b"\xd5"
 
 
 class RareLinkDecoder:
@@ -126,6 +131,30 @@ def _sunatm(record: bytes) -> Payload | None:
     return llc_or_ip(record[4:])
 
 
+def _arcnet_from(at: int) -> Callable[[bytes], Payload | None]:
+    """Behind addresses the protocol; its header goes on with a split flag and a number, but not by RFC 1051."""
+
+    def payload(record: bytes) -> Payload | None:
+        kind = record[at] if len(record) > at else 0
+        if kind == _ARCNET_RFC_1051:
+            return if_ip(record[at + 1 :])
+        whole = kind in _ARCNET_IP and record[at + 1 : at + 2] == b"\0"
+        return if_ip(record[at + 4 :]) if whole else None
+
+    return payload
+
+
+def _multilink_frame_relay(record: bytes) -> Payload | None:
+    """A fragment that both begins and ends its frame (FRF.16.1); others are not put together."""
+    whole = bool(record[:1]) and record[0] & _MFR_BITS == _MFR_WHOLE
+    return frame_relay(record[2:]) if whole else None
+
+
+def _mpacket(record: bytes) -> Payload | None:
+    """An express frame behind its preamble (802.3br); preemptable ones may be fragments."""
+    return (ETHERNET, record[_PREAMBLE_BYTES:]) if record[_PREAMBLE_BYTES - 1 : _PREAMBLE_BYTES] == _EXPRESS else None
+
+
 def _token_ring(record: bytes) -> Payload | None:
     """LLC behind access and frame control, two addresses and the route, if there is one."""
     if len(record) < 15 or record[1] >> 6 != 1:
@@ -197,17 +226,22 @@ def _nflog_payload(record: bytes, order: Literal["little", "big"]) -> bytes:
 
 _ONE_PACKET: dict[int, Callable[[bytes], Payload | None]] = {
     6: _token_ring,
+    7: _arcnet_from(2),
     11: llc_or_ip,
+    19: llc_or_ip,  # Classical IP over ATM, as systems number it; 106 in files
     51: _pppoe,
     100: llc_or_ip,  # ATM by RFC 1483 in a file; 11 on most systems
     106: llc_or_ip,
     107: frame_relay,
     109: lambda record: if_ip(record[12:]),  # address family, SPI and flags (OpenBSD's enc)
     117: _pflog,
+    122: lambda record: llc(record[16:]),  # IP over Fibre Channel, behind two addresses of RFC 2625
     123: _sunatm,
+    129: _arcnet_from(4),
     138: _firewire,
     143: _docsis,
     166: _ppp_of_pppd,
+    182: _multilink_frame_relay,
     204: _ppp_from(1),
     205: lambda record: _chdlc(record[1:]),
     206: lambda record: frame_relay(record[1:]),
@@ -217,6 +251,7 @@ _ONE_PACKET: dict[int, Callable[[bytes], Payload | None]] = {
     241: _ethernet_from(12),
     242: _infiniband,
     259: _ethernet_from(8),
+    274: _mpacket,
 }
 _COMMON: dict[int, Callable[[bytes], Payload | None]] = {
     0: _family, 1: _ethernet_from(0), 9: _ppp_from(0), 12: if_ip, 14: if_ip, 50: _ppp_from(0), 101: if_ip,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from zlib import crc32
 
 from packets import ethernet
 from wifi_monitor import data, llc, radiotap
@@ -108,6 +109,13 @@ def rare(packet: bytes) -> dict[str, tuple[int, bytes]]:
         "frame relay, cisco": (107, b"\x18\x41\x08\0" + packet),
         "enc": (109, b"\x02\0\0\0" + b"\0" * 8 + packet),
         "pflog": (117, b"\x3d\x02\0\0em0".ljust(64, b"\0") + packet),
+        "ip over fibre channel": (122, b"\x10" + b"\0" * 15 + llc(packet)),
+        "arcnet": (7, b"\1\2\xd4\0\0\1" + packet),
+        "arcnet, rfc 1051": (7, b"\1\2\xf0" + packet),
+        "arcnet of linux": (129, b"\1\2\0\0\xd4\0\0\1" + packet),
+        "arcnet of linux, rfc 1051": (129, b"\1\2\0\0\xf0" + packet),
+        "multilink frame relay": (182, b"\xc0\1\x18\x41\x03\xcc" + packet),
+        "mpacket": (274, b"\x55" * 7 + b"\xd5" + frame + struct.pack("<I", crc32(frame))),
         "sunatm": (123, b"\x02\0\0\x64" + llc(packet)),
         "sunatm, lan emulation": (123, b"\x01\0\0\x64\0\0" + frame),
         "firewire": (138, b"\0" * 16 + b"\x08\0" + packet),

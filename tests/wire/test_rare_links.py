@@ -26,7 +26,8 @@ FRAME = ethernet(SEGMENT)
 LINKS = rare(SEGMENT)
 NOT_TSHARK = {
     "atm, vc multiplexed", "juniper services",  # it guesses otherwise
-    "mpls", "pppd", "cooked 2, 802.11", "chdlc with direction", "frame relay with direction",  # it does not read them
+    "mpls", "pppd", "cooked 2, 802.11", "chdlc with direction", "frame relay with direction",
+    "multilink frame relay",  # it does not read them
     "nflog, big endian",  # it takes its own machine's byte order, unless told
     "ppi, raw",  # it takes Wireshark's number for the link type
     "docsis", "docsis, extended", "netanalyzer", "netanalyzer, preamble",  # it wants check sequences that these lack
@@ -84,6 +85,17 @@ def test_a_packet_without_llc_is_no_guess_in_a_frame_that_has_one() -> None:
     """A circuit of ATM may carry IP alone; an 802.3 frame and a token ring's may not."""
     found = {link: segments([octets + SEGMENT], kind) for link, (kind, octets) in BEFORE_LLC.items()}
     assert [link for link, packets in found.items() if packets] == ["atm", "atm in a file", "sunatm"]
+
+
+@pytest.mark.parametrize("name", ["arcnet", "arcnet of linux", "multilink frame relay", "mpacket"])
+def test_a_fragment_of_a_link_is_no_packet(name: str) -> None:
+    """Those that a link layer divided are not put together: neither the first nor the last is read as a whole one."""
+    link_type, octets = LINKS[name]
+    at, values = {"arcnet": (3, (1, 2)), "arcnet of linux": (5, (1, 2)), "mpacket": (7, (0xE6, 0x61))}.get(
+        name, (0, (0x80, 0x40, 0xE0))
+    )
+    for value in values:
+        assert segments([octets[:at] + bytes([value]) + octets[at + 1 :]], link_type) == []
 
 
 def test_pktap_under_a_users_number_is_known_by_its_records() -> None:
