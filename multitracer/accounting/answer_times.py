@@ -26,17 +26,18 @@ LEAST_STAMPS, LEAST_TICKS = 9, 20
 """So many acknowledgements, over so many ticks, show the unit of their timestamps."""
 LEAST_HELD_NS = 10_000_000
 """What is held for less is not told from clocks that hosts read, or bring forward, a little late."""
-LATE_SHARE = 1 / 2
-"""Timestamps tell nothing where an acknowledgement may be late by more of a round trip and not be found to be."""
+LATE_SHARE, SURE_SHARE = 1 / 2, 1 / 10
+"""Where an acknowledgement may be late by more of a round trip, and not be found to be, timestamps tell nothing; and
+not for sure."""
 
 
 @kernel
 def note_answers(capture: Capture, events: Events, state: Any, stamps: Any) -> bool:
-    """Date deliveries whose acknowledgements were held as if they had not been; returns whether timestamps tell that.
+    """Date deliveries whose acknowledgements were held as if they had not been; returns whether no others were.
 
-    They do if all have one, by a clock of a known unit that advances often enough. The date is the latest that it can
-    be, and has the flag DATED: it is not exact enough to measure rates. All others keep their time. `stamps` is
-    overwritten.
+    That is sure but for a time that does not matter, and if not all were held. Timestamps tell it if all have one, by a
+    clock of a known unit that advances often enough. The date is the latest that it can be, and has the flag DATED: it
+    is not exact. All others keep their time. `stamps` is overwritten.
     """
     count = state[HEARD]
     if count < LEAST_STAMPS or not read_stamps(capture, events, count, stamps):
@@ -47,15 +48,13 @@ def note_answers(capture: Capture, events: Events, state: Any, stamps: Any) -> b
     late_ns = max(np.int64((least_step(stamps, count) + 1) * tick_ns), LEAST_HELD_NS)
     find_zeros(events, stamps, count, tick_ns)
     trip = least_trip(events, stamps, count, late_ns, False)
-    if late_ns > LATE_SHARE * trip or least_trip(events, stamps, count, late_ns, True) < trip - late_ns:
+    if late_ns > LATE_SHARE * trip or least_trip(events, stamps, count, late_ns, True) < trip:
         return False
     for at in range(count):
         if is_held(stamps, at, late_ns):
             events.delivered_ns[at] -= stamps[at, 1] - stamps[at, 2] - late_ns
             events.delivered_flag[at] |= DATED
-    for at in range(count - 2, -1, -1):
-        events.delivered_ns[at] = min(events.delivered_ns[at], events.delivered_ns[at + 1])
-    return True
+    return bool(late_ns <= SURE_SHARE * trip and is_even(stamps, count, late_ns))
 
 
 @inlined
@@ -116,6 +115,18 @@ def find_zeros(events: Events, stamps: Any, count: int, tick_ns: float) -> None:
     for at in range(count - 1, -1, -1):
         earliest = min(earliest, stamps[at, 1])
         stamps[at, 2] = max(stamps[at, 2], earliest)
+
+
+@inlined
+def is_even(stamps: Any, count: int, late_ns: int) -> bool:
+    """Whether some acknowledgements were not held at either end of the transfer, by a clock that kept its pace.
+
+    Else those from some time on, or until then, may be held, all by as much: a clock that was stopped looks the same.
+    """
+    first = last = stamps[0, 2]
+    for at in range(1, count):
+        first, last = min(first, stamps[at, 2]), max(last, stamps[at, 2])
+    return bool(last - first <= late_ns)
 
 
 @inlined

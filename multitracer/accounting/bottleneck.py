@@ -11,6 +11,7 @@ from multitracer.accounting.sending_events import (
     AGAIN,
     ANSWERS_COPY,
     CLEAN,
+    DATED,
     EXACT,
     HEARD,
     LEAST_BUSY,
@@ -104,7 +105,7 @@ def find_busy(
             delivery += 1
         known = delivery < state[HEARD] and least_ns < FAR_NS
         latest = max(sent, events.delivered_ns[delivery] - least_ns) if known else FAR_NS
-        exact = known and events.delivered_upto[delivery] == at and events.delivered_flag[delivery] & EXACT == EXACT
+        exact = known and events.delivered_upto[delivery] == at and is_exact(events, delivery)
         piece = piece_at(rates, piece, max(sent, left))
         lasts = np.int64(events.wire_bytes[at] * rates.byte_ns[piece])
         if known:
@@ -173,11 +174,17 @@ def deepest_queue(events: Events, state: Any, least_ns: int, rates: Rates) -> in
     deepest, piece = np.int64(0), 0
     for at in range(state[HEARD]):
         piece = piece_at(rates, piece, events.delivered_ns[at])
-        if least_ns < FAR_NS and events.delivered_flag[at] & EXACT == EXACT:
+        if least_ns < FAR_NS and is_exact(events, at):
             sent = events.delivered_upto[at]
             lasts = np.int64(events.wire_bytes[sent] * rates.byte_ns[piece])
             deepest = max(deepest, events.delivered_ns[at] - events.sent_ns[sent] - least_ns - lasts)
     return int(deepest)
+
+
+@inlined
+def is_exact(events: Events, delivery: int) -> bool:
+    """Whether it is certain which copy was delivered, and its time is that of its arrival, but for the way back."""
+    return events.delivered_flag[delivery] & (EXACT | DATED) == EXACT
 
 
 @inlined

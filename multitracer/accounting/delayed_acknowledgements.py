@@ -28,7 +28,7 @@ from multitracer.accounting.path_rate import (
     queued_octets,
 )
 from multitracer.accounting.room import Room
-from multitracer.accounting.sending_events import AT_ONCE_NS, CLEAN, DATED, EXACT, HEARD, PROMPT, Events
+from multitracer.accounting.sending_events import AT_ONCE_NS, CLEAN, EXACT, HEARD, PROMPT, Events
 from multitracer.accounting.shared_rate import note_samples
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.limits import RATE_FROM
@@ -117,9 +117,9 @@ def sample_undelayed(events: Events, state: Any, least_ns: int, samples: Any) ->
     count, since, merged = 0, -1, False
     for at in range(state[HEARD]):
         flag = events.delivered_flag[at]
-        if not flag & CLEAN or flag & DATED:
+        if not flag & CLEAN:
             since = -1
-        if flag & (EXACT | DATED) != EXACT:
+        if flag & EXACT != EXACT:
             continue
         octets = octets_since(events, since, at, least_ns) if since >= 0 else np.int64(-1)
         merged = bool(merged and octets > 0 and samples[count - 1, 3] < RUN)
@@ -204,7 +204,7 @@ def came_sooner(events: Events, state: Any, least_ns: int, rate_bps: float) -> b
     """Whether octets behind a queue came sooner after an acknowledgement that was not delayed than a rate allows."""
     octets, since = np.int64(-1), np.int64(0)
     for at in range(1, state[HEARD]):
-        if events.delivered_flag[at - 1] & (PROMPT | DATED) == PROMPT:
+        if events.delivered_flag[at - 1] & PROMPT:
             octets, since = np.int64(0), events.delivered_ns[at - 1]
         size = queued_octets(events, at, least_ns)
         octets = octets + size if octets >= 0 and size > 0 else np.int64(-1)

@@ -264,24 +264,25 @@ def look_at_path(
     """
     end, events, state = directions.end[number], room.events, room.state
     arrivals = directions.arrivals[number] and note_arrivals(capture, events, state)
-    dated = not arrivals and note_answers(capture, events, state, room.samples)
     found.by_arrivals[end] = arrivals
-    told_bps, shared_bps = known.told_bps, known.shared_bps[number]
-    rate, found.rate_from[end], pieces, sure = find_rate(end, room, told_bps, shared_bps, arrivals, dated)
-    found.rates[end], found.unsure[end], rates = rate, not sure, one_rate(room.rates, rate)
+    rate, found.rate_from[end], pieces, sure = find_rate(end, room, known.told_bps, known.shared_bps[number], arrivals)
+    found.rates[end], found.unsure[end] = rate, not sure
+    loses_singles = mark_lost(capture, events, state)
+    if not sure and not is_logged(capture, events, state):
+        find_queue_at_least(end, room, known.fastest_bps[number], loses_singles, arrivals)
+    rates = one_rate(room.rates, rate)
     if pieces > 1:
         rates = several_rates(end, pieces, room)
-    find_stalls(events, state, not arrivals)
     longer, shortest, surely = np.int64(0), np.int64(0), rates
     if not sure:
         trip = directions.trip_ns[number]
         surely, in_time = undelayed_rate(room, rate, arrivals)
         longer = trip if pieces > 0 and in_time else trip + DELAYED_ACK_NS
         shortest = least_without_data(rows, words, end & 1, capture) if arrivals else trip
-    loses_singles = mark_lost(capture, events, state)
-    find_queue(capture, room, surely, rates, longer, shortest, loses_singles, not arrivals, dated)
-    if not sure and not is_logged(capture, events, state):
-        find_queue_at_least(end, room, known.fastest_bps[number], loses_singles, arrivals)
+    # Not before: dates are not exact enough to measure rates between them.
+    all_dated = not arrivals and note_answers(capture, events, state, room.samples)
+    find_stalls(events, state, not arrivals)
+    find_queue(capture, room, surely, rates, longer, shortest, loses_singles, not arrivals, all_dated)
 
 
 @kernel

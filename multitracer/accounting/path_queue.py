@@ -43,14 +43,14 @@ TOLD, FOUND = RATE_FROM.index("told"), RATE_FROM.index("found")
 
 @kernel
 def find_rate(
-    end: int, room: Room, told_bps: float, shared_bps: float, arrivals: bool, dated: bool
+    end: int, room: Room, told_bps: float, shared_bps: float, arrivals: bool
 ) -> tuple[float, int, int, bool]:  # fmt: skip
     """The path's rate in bit/s (0 unknown), where it is from, how many it had one after the other, and if it is sure.
 
     There are 0 where only acknowledgements show it that the receiver may have delayed: the path is faster, or as fast.
     A told rate stands in where too few deliveries behind a queue agree, unless they came faster; else the one that all
-    connections of the path show. The rate between bursts is looked for where arrivals are known, or acknowledgements
-    that were held are `dated`: others do not show how long the link repeated frames, even if that rate is known.
+    connections of the path show. The rate between bursts is looked for only where arrivals are known: acknowledgements
+    do not show how long the link repeated frames, even if that rate is known, and may come in bursts of their own.
     """
     events, state, samples = room.events, room.state, room.samples
     least = least_delay(events, state, one_rate(room.rates, 0.0))
@@ -72,11 +72,8 @@ def find_rate(
         return rate, 0, 1, True
     if not arrivals:
         prompt, keeps = prompt_rate(events, state, least, samples, room.histogram)
-        if keeps or not dated:
-            return (prompt, 0, 1, True) if keeps else (rate, 0, 1, False)
-        count = sample_rates(events, state, least, samples, 0)
-    flags = EXACT if not arrivals and delays_acknowledgements(events, state) else 0
-    often = rate_of_bursts(events, state, least, samples, count, flags, room.histogram)
+        return (prompt, 0, 1, True) if keeps else (rate, 0, 1, False)
+    often = rate_of_bursts(events, state, least, samples, count, 0, room.histogram)
     return (often, FOUND, 1, True) if often > 0 else (rate, 0, 1, False)
 
 
@@ -137,8 +134,8 @@ def find_queue(
     Without a rate to which deliveries keep, what waits for less than a round trip may be delayed by jitter, and how
     long a packet itself is there is not known: but for what one without data took, `shortest_ns`, it may be all the
     time. Where acknowledgements stand for arrivals, a late one does not tell whether the data or itself was held on its
-    way, unless it is `dated`. Whether what was lost behind a queue with room was lost on the bottleneck or before it is
-    not known either.
+    way, unless all that were are `dated`. Whether what was lost behind a queue with room was lost on the bottleneck or
+    before it is not known either.
     """
     events, state = room.events, room.state
     least = least_delay(events, state, surely)

@@ -65,7 +65,7 @@ def least_delay(events: Events, state: Any, rates: Rates) -> int:
     least, piece = FAR_NS, 0
     for at in range(state[HEARD]):
         piece = piece_at(rates, piece, events.delivered_ns[at])
-        if events.delivered_flag[at] & CLEAN:
+        if events.delivered_flag[at] & (CLEAN | DATED) == CLEAN:
             sent = events.delivered_upto[at]
             took = events.delivered_ns[at] - events.sent_ns[sent]
             took -= np.int64(events.wire_bytes[sent] * rates.byte_ns[piece])
@@ -101,14 +101,9 @@ def carried(events: Events, first: int, last: int) -> int:
 
 @inlined
 def queued_octets(events: Events, at: int, least_ns: int) -> int:
-    """Octets on the wire of delivery `at`, if a queue stood between the one before and it; else, or of resends, -1.
-
-    So it is where one of the two is DATED: its time is not exact.
-    """
+    """Octets on the wire of delivery `at`, if a queue stood between the one before and it; else, or of resends, -1."""
     first, last = events.delivered_upto[at - 1] + 1, events.delivered_upto[at]
     before = events.delivered_ns[at - 1]
-    if (events.delivered_flag[at - 1] | events.delivered_flag[at]) & DATED:
-        return -1
     queued = last >= first and events.sent_ns[last] <= before - least_ns and events.delivered_ns[at] >= before
     return carried(events, first, last) if queued else -1
 
@@ -191,8 +186,6 @@ def is_steady(events: Events, state: Any, samples: Any, count: int, rate_bps: fl
     for at in range(1, state[HEARD]):
         lasted = events.delivered_ns[at] - events.delivered_ns[at - 1]
         size = carried(events, events.delivered_upto[at - 1] + 1, events.delivered_upto[at])
-        if (events.delivered_flag[at - 1] | events.delivered_flag[at]) & DATED:
-            continue
         if size > 0 and abs(8e9 * size - rate_bps * lasted) <= AGREE * rate_bps * lasted:
             near += 1
     return bool(total >= LEAST_QUEUED and near >= LEAST_SAMPLES)

@@ -26,8 +26,8 @@ _NFLOG_HEADER_BYTES, _NFULA_PAYLOAD, _NFULA_LAST, _NLA_TYPE = 4, 9, 0xFF, 0x3FFF
 # ARPHRD_ of frames that a cooked capture has whole behind its header (linux/if_arp.h).
 _ARPHRD_LINK_TYPES = {770: 107, 801: radiotap.PLAIN, 802: radiotap.PRISM, 803: radiotap.RADIOTAP}
 _MOST_NESTED = 4
-_ARCNET_RFC_1051, _ARCNET_IP = 240, (212, 196)
-"""Protocols of ARCNET: IP by RFC 1051, and by RFC 1201 with IPv6."""
+_ARCNET_RFC_1051, _ARCNET_IP, _ARCNET_EXCEPTION = b"\xf0", (b"\xd4", b"\xc4"), b"\xff"
+"""Protocols of ARCNET: IP by RFC 1051, and by RFC 1201 with IPv6; the flag of an exception."""
 _MFR_BITS, _MFR_WHOLE = 0xE0, 0xC0
 _PREAMBLE_BYTES, _EXPRESS = 8, b"\xd5"
 
@@ -131,17 +131,22 @@ def _sunatm(record: bytes) -> Payload | None:
     return llc_or_ip(record[4:])
 
 
-def _arcnet_from(at: int) -> Callable[[bytes], Payload | None]:
-    """Behind addresses the protocol; its header goes on with a split flag and a number, but not by RFC 1051."""
+def _arcnet(record: bytes) -> Payload | None:
+    """Two addresses, and for packets of lengths that ARCNET forbids four octets more (an exception, RFC 1201)."""
+    return _arcnet_packet(record[6:] if record[3:4] == _ARCNET_EXCEPTION else record[2:])
 
-    def payload(record: bytes) -> Payload | None:
-        kind = record[at] if len(record) > at else 0
-        if kind == _ARCNET_RFC_1051:
-            return if_ip(record[at + 1 :])
-        whole = kind in _ARCNET_IP and record[at + 1 : at + 2] == b"\0"
-        return if_ip(record[at + 4 :]) if whole else None
 
-    return payload
+def _arcnet_of_linux(record: bytes) -> Payload | None:
+    """Two addresses, and an offset."""
+    return _arcnet_packet(record[4:])
+
+
+def _arcnet_packet(record: bytes) -> Payload | None:
+    """Behind the protocol a flag, which says whether it was split, and a number; by RFC 1051 there are none."""
+    if record[:1] == _ARCNET_RFC_1051:
+        return if_ip(record[1:])
+    whole = record[:1] in _ARCNET_IP and record[1:2] == b"\0"
+    return if_ip(record[4:]) if whole else None
 
 
 def _multilink_frame_relay(record: bytes) -> Payload | None:
@@ -226,7 +231,7 @@ def _nflog_payload(record: bytes, order: Literal["little", "big"]) -> bytes:
 
 _ONE_PACKET: dict[int, Callable[[bytes], Payload | None]] = {
     6: _token_ring,
-    7: _arcnet_from(2),
+    7: _arcnet,
     11: llc_or_ip,
     19: llc_or_ip,  # Classical IP over ATM, as systems number it; 106 in files
     51: _pppoe,
@@ -237,7 +242,7 @@ _ONE_PACKET: dict[int, Callable[[bytes], Payload | None]] = {
     117: _pflog,
     122: lambda record: llc(record[16:]),  # IP over Fibre Channel, behind two addresses of RFC 2625
     123: _sunatm,
-    129: _arcnet_from(4),
+    129: _arcnet_of_linux,
     138: _firewire,
     143: _docsis,
     166: _ppp_of_pppd,

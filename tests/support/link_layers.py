@@ -111,6 +111,7 @@ def rare(packet: bytes) -> dict[str, tuple[int, bytes]]:
         "pflog": (117, b"\x3d\x02\0\0em0".ljust(64, b"\0") + packet),
         "ip over fibre channel": (122, b"\x10" + b"\0" * 15 + llc(packet)),
         "arcnet": (7, b"\1\2\xd4\0\0\1" + packet),
+        "arcnet, exception": (7, b"\1\2\xd4\xff\xff\xff\xd4\0\0\1" + packet),
         "arcnet, rfc 1051": (7, b"\1\2\xf0" + packet),
         "arcnet of linux": (129, b"\1\2\0\0\xd4\0\0\1" + packet),
         "arcnet of linux, rfc 1051": (129, b"\1\2\0\0\xf0" + packet),
