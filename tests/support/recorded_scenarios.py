@@ -250,7 +250,7 @@ def confirmed_wrongly(truth: dict[str, Any], analysis: Analysis) -> Iterator[str
         near = [true for true in same if true["start_s"] <= end + SLACK_S and true["end_s"] >= start - SLACK_S]
         shared = _shared(near, start, end)
         told = f"{one['kind']} at {start:.3f} to {end:.3f} s, {one['because'][:100]}"
-        if one["kind"] in RESENDS and _by_other_end(truth, one["kind"], start - SLACK_S, end + SLACK_S):
+        if one["kind"] in RESENDS and _by_other_end(truth, one, start - SLACK_S, end + SLACK_S):
             continue
         if not near or shared + SLACK_S < (end - start) / 2:
             yield f"nothing of the kind: {told}"
@@ -273,15 +273,17 @@ def _untold(resends: Iterable[dict[str, Any]]) -> Iterator[float]:
             yield one["time_s"]
 
 
-def _by_other_end(truth: dict[str, Any], kind: str, start: float, end: float) -> bool:
-    """Whether the truth has resends of a kind then, but no finding: it has those of what the link's sender sent.
+def _by_other_end(truth: dict[str, Any], found: dict[str, Any], start: float, end: float) -> bool:
+    """Whether the truth has such resends then, but no finding: it has those of what the link's sender sent.
 
-    A timer may have to send again what had come: all acknowledgements of it were lost.
+    A timeout is needless, and yet no spurious one, if it says that all acknowledgements of an earlier copy were lost.
     """
+    kind = found["kind"]
     trigger, needless = kind.removeprefix("spurious-").removesuffix("-retransmit"), kind.startswith("spurious-")
+    needless |= "came back" in found["because"]
     same = [
         one for one in truth["retransmissions"]
-        if one["trigger"] == trigger and (kind == "timeout" or (one["spurious"] == "yes") == needless)
+        if one["trigger"] == trigger and (one["spurious"] == "yes") == needless
     ]  # fmt: skip
     told = any(one["kind"] in RESENDS and one["start_s"] <= end and one["end_s"] >= start for one in truth["findings"])
     return not told and any(start <= one["time_s"] <= end for one in same)
