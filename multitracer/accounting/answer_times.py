@@ -123,10 +123,10 @@ def is_even(stamps: Any, count: int, late_ns: int) -> bool:
 
     Else those from some time on, or until then, may be held, all by as much: a clock that was stopped looks the same.
     """
-    first = last = stamps[0, 2]
+    earliest = latest = stamps[0, 2]
     for at in range(1, count):
-        first, last = min(first, stamps[at, 2]), max(last, stamps[at, 2])
-    return bool(last - first <= late_ns)
+        earliest, latest = min(earliest, stamps[at, 2]), max(latest, stamps[at, 2])
+    return bool(latest - earliest <= late_ns)
 
 
 @inlined

@@ -109,15 +109,15 @@ def queued_octets(events: Events, at: int, least_ns: int) -> int:
 
 
 @kernel
-def sample_rates(events: Events, state: Any, least_ns: int, samples: Any, prompt: int) -> int:
+def sample_rates(events: Events, state: Any, least_ns: int, samples: Any, flags: int) -> int:
     """Fill `samples` with (time, octets, ns, deliveries) of deliveries behind a queue; returns their number.
 
-    With `prompt` only of those that have this flag, as have those before them.
+    Only deliveries that have all `flags` count, if those before them have.
     """
     count, octets, lasted, merged = 0, np.int64(0), np.int64(0), 0
     for at in range(1, state[HEARD]):
         before, now = events.delivered_ns[at - 1], events.delivered_ns[at]
-        both = events.delivered_flag[at - 1] & events.delivered_flag[at] & prompt == prompt
+        both = events.delivered_flag[at - 1] & events.delivered_flag[at] & flags == flags
         size = queued_octets(events, at, least_ns) if both else np.int64(-1)
         if size > 0:
             octets, lasted, merged = octets + size, lasted + now - before, merged + 1

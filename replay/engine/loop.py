@@ -78,9 +78,8 @@ def run(link: Link, marks: Marks) -> int:
         sending = min(forth.state.next_ns, back.state.next_ns)
         timer = min(next_timer(a), next_timer(b))
         now = min(upper.source.state.next_ns, arrival, timer, sending)
-        turns += 1
+        turns += int(now <= until)
         if now > until:
-            turns -= 1  # nothing happened
             k = pass_mark(marks, b.above, total_delivered(b))
             until = marks.times[min(k, len(marks.times) - 1)]
         elif user == NOBODY and upper.source.state.next_ns == now:

@@ -158,7 +158,7 @@ def resume(state: Any, now: int) -> None:
 
 @inlined
 def serialised_ns(state: Any, octets: int) -> int:
-    """How long so many octets take at the rate of a serialised link: known of the last ones, often as many.
+    """How long a frame of so many octets takes at the link's rate; kept for the next one, which often has as many.
 
     The division takes longer than anything else that the loop does with a frame.
     """
