@@ -88,22 +88,30 @@ def signatures(compiled: Any) -> list[Any]:
     return [key[0] for key in kept._cache_file._load_index() if key == kept._index_key(key[0], codegen)]
 
 
-def compile_what_is_damaged(compiled: Any, place: Path) -> None:
-    """Let numba's dispatcher, whose entry is `place`, compile anew what cannot be loaded, as after a power failure.
+def load_code_alone(compiled: Any, place: Path) -> None:
+    """Let numba's dispatcher, whose entry is `place`, load its code without all that only a compiler needs.
 
-    numba itself compiles only what is missing; at a damaged file it fails, in every run.
+    numba's own `load_overload` first registers everything that it can compile, 0.1 s in each process; code that was
+    compiled needs the symbols of numba's runtime only, and what is missing is registered when something is compiled.
+    What cannot be loaded, as after a power failure, is compiled anew: numba itself compiles only what is missing, and
+    fails at a damaged file, in every run.
     """
-    load = compiled._cache.load_overload
+    from numba.core.runtime import rtsys
 
-    def loaded(*wanted: Any) -> Any:
+    kept = compiled._cache  # numba has no public names for these
+    load, guard = kept._load_overload, kept._guard_against_spurious_io_errors
+
+    def loaded(signature: Any, target: Any) -> Any:
+        rtsys.initialize(target)
         try:
-            return load(*wanted)
+            with guard():
+                return load(signature, target)
         except _DAMAGED:
             for file in place.rglob("*.nb[ci]"):
                 file.unlink(missing_ok=True)
             return None
 
-    compiled._cache.load_overload = loaded
+    kept.load_overload = loaded
 
 
 @cache

@@ -149,7 +149,7 @@ class Kernel:
         # If numba cannot use this directory, it chooses another, which other users may be able to write to.
         if self._place not in Path(made.stats.cache_path).parents:
             return None
-        kernel_cache.compile_what_is_damaged(made, self._place)
+        kernel_cache.load_code_alone(made, self._place)
         return made
 
 

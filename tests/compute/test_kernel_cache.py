@@ -172,6 +172,19 @@ def test_a_damaged_entry_is_compiled_anew(suffix: str, octets: int, package: Pat
 
 
 @pytest.mark.compiled
+def test_kept_code_loads_without_the_compiler(package: Path, tmp_path: Path) -> None:
+    """What numba registers to compile is left out where code was kept, and is there once another type needs it."""
+    code = (
+        "import sys, numpy as np\nfrom kept import caller\n"
+        "for values in np.arange(4), np.arange(4.0):\n"
+        "    print(caller.summed(values), 'numba.cpython.unicode' in sys.modules)"
+    )
+    assert run(package, tmp_path) == ("64", *COMPILED)
+    assert run(package, tmp_path, code) == ("64", "False", "64.0", "True")
+    assert run(package, tmp_path, code) == ("64", "False", "64.0", "False")
+
+
+@pytest.mark.compiled
 def test_kept_code_is_loaded_before_the_first_call(package: Path, tmp_path: Path) -> None:
     """The call finds it; where nothing is kept, or only what another processor needs, loading compiles nothing."""
     code = (
