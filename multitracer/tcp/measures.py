@@ -82,10 +82,9 @@ class Slots(NamedTuple):
     of: Any
     """The slot of point * connections + connection; -1 for none."""
     connections: int
-    part: int
-    """Every `parts`-th slot, from number `part` on, is measured."""
-    parts: int
-    """A power of two: a division per row would cost more than the rest of the row's slot lookup."""
+    first: int
+    """The slots from `first` on, up to `stop`, are measured."""
+    stop: int
 
 
 class RoundTrips(NamedTuple):
@@ -113,11 +112,13 @@ def measure(
     slot_of = np.full((int(point.max(initial=-1)) + 1) * connections, -1, dtype=np.int32)
     slots = number_slots(point, connection, connections, slot_of)
     parts = len(shares(len(segments), 2))
-    ends = _initial_ends(slots, parts)
+    each = _set_apart(slot_of, slots, parts)
+    ends = _initial_ends(each, parts)
     marks = segments["marks"].to_numpy().copy()
     columns = _segment_columns(segments, raw_window, marks)
     found = concurrently(
-        lambda part: _measure_part(segments, columns, ends, Slots(slot_of, connections, part, parts)), range(parts)
+        lambda first: _measure_part(segments, columns, ends, Slots(slot_of, connections, first, first + each)),
+        range(0, parts * each, max(1, each)),
     )
     keys = np.flatnonzero(slot_of >= 0)
     table = _table(keys // max(connections, 1), keys % max(connections, 1), ends, slot_of[keys])
@@ -136,31 +137,41 @@ def _segment_columns(segments: pd.DataFrame, raw_window: npt.NDArray[np.uint16],
     return SegmentColumns(**own, raw_window=raw_window, marks=marks)
 
 
-def _initial_ends(slots: int, parts: int) -> Ints:
-    """The state of both ends of each slot before their first packet, each with a home in its part's pool."""
+def _set_apart(slot_of: Any, slots: int, parts: int) -> int:
+    """Deal the slots out to the parts, and number those of a part one after the other; returns how many each part has.
+
+    Two threads that write into one cache line wait for each other, and the states of two slots share one.
+    """
+    known = slot_of >= 0
+    turn, part = np.divmod(slot_of[known], parts)
+    each = -(-slots // parts)
+    slot_of[known] = part * each + turn
+    return each
+
+
+def _initial_ends(each: int, parts: int) -> Ints:
+    """The state of both ends of each part's slots before their first packet, each with a home in its part's pool."""
     one = np.zeros(STATE_FIELDS, dtype=np.int64)
     one[[HIGH, LOWEST, TOP, ACKED, DATA_LOW, DATA_TOP]] = UNSEEN
     one[[WINDOW, FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS]] = -1
-    ends = np.empty((2 * slots, STATE_FIELDS), dtype=np.int64)
+    ends = np.empty((2 * each * parts, STATE_FIELDS), dtype=np.int64)
     ends[:] = one
-    slot, end = np.divmod(np.arange(2 * slots), 2)
-    ends[:, FREE] = home_node(2 * (slot // parts) + end)
+    ends[:, FREE] = np.tile(home_node(np.arange(2 * each)), parts)
     return ends
 
 
 def _measure_part(
     segments: pd.DataFrame, columns: SegmentColumns, ends: Ints, slots: Slots
 ) -> tuple[Ints, npt.NDArray[np.int32]]:
-    """Measure one part of the connections; returns the round-trip samples (ns) and the end of each."""
-    nodes = new_pool(1 << 12, len(ends) // slots.parts + 2)
+    """Measure one part of the slots; returns the round-trip samples (ns) and the end of each."""
+    nodes = new_pool(1 << 12, 2 * (slots.stop - slots.first))
     # At most one sample per segment; pages that are never written take no memory.
-    most = len(segments)
-    found = RoundTrips(np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int32), np.zeros(1, dtype=np.int64))
+    most, count = len(segments), np.zeros(1, dtype=np.int64)
+    found = RoundTrips(np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int32), count)
     for row, stop in in_order_of_time(segments):
         while (row := measure_rows(row, stop, columns, slots, ends, nodes, found)) < stop:
             nodes = grow_pool(nodes, len(nodes) - int(nodes[0, FIRST]))
-    count = found.count[0]
-    return found.time_ns[:count], found.end[:count]
+    return found.time_ns[: count[0]], found.end[: count[0]]
 
 
 def _table(point: Ints, connection: Ints, ends: Ints, slot: Any) -> pd.DataFrame:
@@ -238,7 +249,7 @@ def measure_rows(
     for row in range(start, stop):
         at = np.uint64(row)
         slot = np.int64(slots.of[np.int64(columns.point[at]) * slots.connections + columns.connection[at]])
-        if slot & (slots.parts - 1) != slots.part:
+        if slot < slots.first or slot >= slots.stop:
             continue
         end = np.uint64(2 * slot + columns.sender[at])
         if marks[at] & CAPTURED_TWICE:
