@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multitracer.tcp import sent_ranges
-from multitracer.tcp.measures import _initial_ends
+from multitracer.tcp.measures import _initial_ends, _set_apart
 
 SPARE = 200
 TRANSMISSIONS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(1, 12)), max_size=40)
@@ -82,12 +82,18 @@ def test_growing_the_pool_changes_no_list(made: list[tuple[int, int, int]]) -> N
         assert ranges_of(nodes, ends, end) == ranges_of(more, grown, end)
 
 
+def test_slots_of_a_part_are_one_after_another() -> None:
+    """In turn the slots go to one part and the other; none is lost, unknown ones stay unknown."""
+    slot_of = np.array([0, -1, 1, 2, 3, -1, 4], dtype=np.int32)
+    assert _set_apart(slot_of, 5, 2) == 3
+    assert slot_of.tolist() == [0, -1, 3, 1, 4, -1, 2]
+
+
 def test_ends_of_different_parts_have_the_first_homes_of_their_pools() -> None:
     """Each part of the slots numbers its homes from the first, and no two of its ends share one."""
-    ends = _initial_ends(5, 2)
-    for part in (0, 1):
-        mine = np.concatenate([ends[2 * slot : 2 * slot + 2, sent_ranges.FREE] for slot in range(part, 5, 2)])
-        assert mine.tolist() == [1 + sent_ranges.HOME_NODES * number for number in range(len(mine))]
+    ends = _initial_ends(3, 2)
+    for mine in np.split(ends[:, sent_ranges.FREE], 2):
+        assert mine.tolist() == [1 + sent_ranges.HOME_NODES * number for number in range(6)]
 
 
 def test_ends_beyond_the_last_home_use_shared_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
