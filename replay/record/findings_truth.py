@@ -73,7 +73,8 @@ class TrueFindings:
     def __post_init__(self) -> None:
         for make in (
             self._outages, self._resets, self._repeats, self._holes, self._gaps, self._queues, self._drops,
-            self._bursts, self._reorderings, self._handshakes, self._resends, self._limited, self._idle, self._other,
+            self._bursts, self._ack_losses, self._reorderings, self._handshakes, self._resends, self._limited,
+            self._idle, self._other,
         ):  # fmt: skip
             self.found += list(make())
 
@@ -207,9 +208,21 @@ class TrueFindings:
                 group = lost[first : bisect_right([one.sent_ns for one in lost], until)]
                 first += len(group)
                 if len(group) >= LIMITS.burst_segments:
-                    known = [event for event in map(self.loser, group) if event is not None]
-                    cause = max(known, key=known.count) if 2 * len(known) >= len(group) else None
-                    yield Event("burst-loss", group[0].sent_ns, group[-1].sent_ns, cause, lost=group)
+                    yield self._loss("burst-loss", group)
+
+    def _ack_losses(self) -> Iterator[Event]:
+        """Acknowledgements without data never came; those sent with no longer pause than a round trip are one loss."""
+        for transfer in self.accounting.transfers:
+            lost = [one for one in transfer.acks if not one.taken and not one.packet.bits & (DATA | SYN)]
+            sent, pause = [one.sent_ns for one in lost], LIMITS.group_rtts * self.tcp_trip_ns
+            for start, end in _groups(sent, sent, pause):
+                yield self._loss("ack-loss", lost[bisect_left(sent, start) : bisect_right(sent, end)])
+
+    def _loss(self, kind: str, lost: Sequence[Copy]) -> Event:
+        """Packets that were lost together; what lost most of them is their cause."""
+        known = [event for event in map(self.loser, lost) if event is not None]
+        cause = max(known, key=known.count) if 2 * len(known) >= len(lost) else None
+        return Event(kind, lost[0].sent_ns, lost[-1].sent_ns, cause, lost=lost)
 
     def _reorderings(self) -> Iterator[Event]:
         """Later segments overtook others, which the link may have been repeating."""
@@ -272,7 +285,7 @@ class TrueFindings:
         at = copy.lost_ns
         if at is not None and (reset := self._reset_at(at)) is not None:
             return reset
-        return next((one for one in self.of_kinds("local-drop", "burst-loss") if copy in one.lost), None)
+        return next((one for one in self.of_kinds("local-drop", "burst-loss", "ack-loss") if copy in one.lost), None)
 
     def _reset_at(self, at: int) -> Event | None:
         """The reset that flushed what an end lost at a time, None where the end gave it up by itself (RLC's discard).

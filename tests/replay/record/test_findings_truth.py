@@ -89,6 +89,26 @@ def test_nothing_is_said_of_resends_whose_trigger_is_not_known() -> None:
     ]  # fmt: skip
 
 
+def test_a_needless_timeout_is_set_off_by_the_loss_of_its_acknowledgements() -> None:
+    """Those lost at 10 and 15 ns, within a round trip of 8 ns, are one loss, that at 40 ns is another, data is none."""
+    acks = [
+        SimpleNamespace(taken=came, sent_ns=at, lost_ns=None, packet=SimpleNamespace(bits=bits))
+        for at, came, bits in ((10, False, ACK), (12, True, ACK), (15, False, ACK), (20, False, DATA), (40, False, ACK))
+    ]
+    true = TrueFindings.__new__(TrueFindings)
+    true.found, true._of_kinds, true.__dict__["tcp_trip_ns"] = [], {}, 8
+    transfer = SimpleNamespace(
+        acks=acks, earlier=lambda _: SimpleNamespace(sent_ns=5), on_its_way=lambda _: False,
+        acks_lost=lambda _: [acks[2]],
+    )  # fmt: skip
+    true.accounting = SimpleNamespace(transfers=[transfer])  # type: ignore[assignment]
+    true.found += true._ack_losses()
+    assert [(one.kind, one.start_ns, one.end_ns) for one in true.found] == [("ack-loss", 10, 15), ("ack-loss", 40, 40)]
+    resend = SimpleNamespace(spurious=True, copy=SimpleNamespace(sent_ns=60))
+    timeout = true._resent("timeout", transfer, [resend])  # type: ignore[arg-type]
+    assert timeout.chain == ["ack-loss", "timeout"]
+
+
 @pytest.mark.parametrize(("trip_ns", "expected"), [(90, [(0, 100)]), (110, []), (0, [])])
 def test_a_limit_is_long_by_the_round_trip_of_its_own_transfer(
     trip_ns: int, expected: list[Any], monkeypatch: pytest.MonkeyPatch
