@@ -46,7 +46,7 @@ _LEAST = 1e-12
 _LONG_INPUT_BYTES = 64 << 20
 """Reading so much takes longer than importing what comes after it."""
 _DECODING = "wire.tcpip.decode_rows"
-"""The kernel of reading. Loading the first one makes numba register all that it knows, 0.3 s."""
+"""The kernel of reading. Loading the first one imports numba, 0.15 s."""
 _AFTER_READING = (
     "pandas", "multitracer.analysis.pipeline", "multitracer.analysis.summary", "multitracer.export.files",
     "rich.console", "rich.text",

@@ -18,6 +18,7 @@ import tempfile
 import time
 import types
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -91,25 +92,26 @@ def signatures(compiled: Any) -> list[Any]:
 def load_code_alone(compiled: Any, place: Path) -> None:
     """Let numba's dispatcher, whose entry is `place`, load its code without all that only a compiler needs.
 
-    numba's own `load_overload` first registers everything that it can compile, 0.1 s in each process; code that was
-    compiled needs the symbols of numba's runtime only, and what is missing is registered when something is compiled.
-    What cannot be loaded, as after a power failure, is compiled anew: numba itself compiles only what is missing, and
-    fails at a damaged file, in every run.
+    numba itself first registers everything that it can compile, 0.1 s in each process. To compile something still does;
+    code that is loaded needs the symbols of numba's runtime, and those that numba adds as it is imported. Only one that
+    hashes text would need more (numba.cpython.hashing), which no kernel does.
+    What cannot be loaded so, nor as numba does it, as after a power failure, is compiled anew: numba itself compiles
+    only what is missing, and fails at a damaged file, in every run.
     """
     from numba.core.runtime import rtsys
 
     kept = compiled._cache  # numba has no public names for these
-    load, guard = kept._load_overload, kept._guard_against_spurious_io_errors
+    usual = kept.load_overload
+    ways = (getattr(kept, "_load_overload", usual), usual)
 
     def loaded(signature: Any, target: Any) -> Any:
         rtsys.initialize(target)
-        try:
-            with guard():
+        for load in ways:
+            with suppress(*_DAMAGED):
                 return load(signature, target)
-        except _DAMAGED:
-            for file in place.rglob("*.nb[ci]"):
-                file.unlink(missing_ok=True)
-            return None
+        for file in place.rglob("*.nb[ci]"):
+            file.unlink(missing_ok=True)
+        return None
 
     kept.load_overload = loaded
 

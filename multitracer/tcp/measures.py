@@ -58,6 +58,8 @@ CAPTURED_TWICE, ZERO_WINDOW, WINDOW_PROBE = MARKS["captured_twice"], MARKS["zero
 LINK_REPEAT = MARKS["link_repeat"]
 KEEP_ALIVE, ACKS_UNSEEN, BAD_CHECKSUM = MARKS["keep_alive"], MARKS["acks_unseen"], MARKS["bad_checksum"]
 SPARE_NODES = 8
+_CACHE_LINE = 8
+"""Elements of int64 in a cache line: threads that write into one line wait for each other."""
 
 
 class SegmentColumns(NamedTuple):
@@ -94,7 +96,7 @@ class RoundTrips(NamedTuple):
     end: Any
     """The end whose data was acknowledged."""
     count: Any
-    """One element: the number of samples."""
+    """The number of samples, in the first of _CACHE_LINE elements."""
 
 
 def measure(
@@ -138,9 +140,9 @@ def _segment_columns(segments: pd.DataFrame, raw_window: npt.NDArray[np.uint16],
 
 
 def _set_apart(slot_of: Any, slots: int, parts: int) -> int:
-    """Deal the slots out to the parts, and number those of a part one after the other; returns how many each part has.
+    """Deal the slots out to the parts, and number them anew in `slot_of`, those of a part one after the other.
 
-    Two threads that write into one cache line wait for each other, and the states of two slots share one.
+    Returns how many each part has. The states of two slots that follow one another share a cache line.
     """
     known = slot_of >= 0
     turn, part = np.divmod(slot_of[known], parts)
@@ -166,7 +168,7 @@ def _measure_part(
     """Measure one part of the slots; returns the round-trip samples (ns) and the end of each."""
     nodes = new_pool(1 << 12, 2 * (slots.stop - slots.first))
     # At most one sample per segment; pages that are never written take no memory.
-    most, count = len(segments), np.zeros(1, dtype=np.int64)
+    most, count = len(segments), np.zeros(_CACHE_LINE, dtype=np.int64)
     found = RoundTrips(np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int32), count)
     for row, stop in in_order_of_time(segments):
         while (row := measure_rows(row, stop, columns, slots, ends, nodes, found)) < stop:

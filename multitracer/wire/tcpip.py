@@ -1,7 +1,7 @@
 """TCP header fields from captured octets in one pass (RFC 9293 3.1, RFC 7323, RFC 2018).
 
-Lengths come from the IP header, so a snap length does not shorten them. One thread decodes, while another looks for
-the next records (`parsers.shared.records`); so no view is divided between threads.
+Lengths come from the IP header, so a snap length does not shorten them. One thread decodes; of a long file another one
+reads, and finds, the next records meanwhile (`parsers.shared.records`).
 """
 
 from __future__ import annotations

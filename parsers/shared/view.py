@@ -9,10 +9,10 @@ import numpy as np
 if TYPE_CHECKING:
     from multitracer.parsers.shared.source import Source
 
-VIEW_BYTES = 1 << 24
-"""Two views and the places of their records take 90 MB at most. Each view costs a dozen turns at the interpreter, and
-for a turn a thread waits for up to 5 ms while another one imports modules: with a quarter of this, decoding 800 MB took
-a third longer until all modules were there."""
+VIEW_BYTES = 1 << 23
+"""Two views, and what is noted of as many records as fit into them (34 octets each), take 53 MB. Each view costs a
+dozen turns at the interpreter, and for a turn a thread waits for up to 5 ms while another one imports modules: with
+4 MB, to read a capture of 800 MB took a tenth longer."""
 
 
 class View:

@@ -185,6 +185,28 @@ def test_kept_code_loads_without_the_compiler(package: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("statement", "bounds", "error"),
+    [("return value // (value - value)", "0", "ZeroDivisionError"), ("return values[value + 9]", "1", "IndexError")],
+)
+def test_kept_code_raises_what_it_raised(
+    statement: str, bounds: str, error: str, package: Path, tmp_path: Path
+) -> None:
+    """An exception of a kernel is the same where its code was loaded, and nothing was compiled."""
+    (package / "raising.py").write_text(
+        '"""A kernel that fails."""\nfrom multitracer.compute.kernels import kernel\n\n'
+        f'@kernel\ndef failing(values, value):\n    """Fails."""\n    {statement}\n'
+    )
+    code = (
+        "import sys, numpy as np\nfrom kept import raising\n"
+        "try:\n    raising.failing(np.arange(4), 2)\nexcept Exception as raised:\n    print(type(raised).__name__)\n"
+        "print('numba.cpython.unicode' in sys.modules)"
+    )
+    assert run(package, tmp_path, code, NUMBA_BOUNDSCHECK=bounds) == (error, "True")
+    assert run(package, tmp_path, code, NUMBA_BOUNDSCHECK=bounds) == (error, "False")
+
+
+@pytest.mark.compiled
 def test_kept_code_is_loaded_before_the_first_call(package: Path, tmp_path: Path) -> None:
     """The call finds it; where nothing is kept, or only what another processor needs, loading compiles nothing."""
     code = (
