@@ -133,7 +133,7 @@ class _Search:
     def _cause_of_resends(self, one: Finding) -> int:
         """Needed: what lost the first earlier copy, else most of them. Needless: what held the earlier copy up.
 
-        A timer that expired rightly though the octets had arrived: what lost other copies, or the acknowledgements.
+        A timer that expired rightly though the octets had arrived: what lost the acknowledgements, else other copies.
         So had those that a link delivered, of which no acknowledgement came back.
         """
         rows = np.asarray(one.resends, dtype=np.int64)
@@ -143,9 +143,9 @@ class _Search:
         if one.kind == "probe" or one.kind.startswith("spurious"):
             held = self._holder(one, int(rows[0])) if needless else NONE
             return held if held != NONE or one.kind != "probe" else self._loser(rows)
-        lost = self._loser(rows)
         arrived = needless or self._was_unanswered(int(rows[0]))
-        return self._loser_of_acks(one, int(rows[0])) if lost == NONE and arrived else lost
+        lost = self._loser_of_acks(one, int(rows[0])) if arrived else NONE
+        return lost if lost != NONE else self._loser(rows)
 
     def _was_unanswered(self, row: int) -> bool:
         """Whether a link delivered the copy before a resend, and no acknowledgement of it came back."""

@@ -244,6 +244,20 @@ def test_a_needed_resend_is_caused_by_what_lost_the_earlier_copy() -> None:
         assert chains.resent_for.tolist() == [0 if cause == 0 else 1]
 
 
+def test_a_timer_that_resent_what_had_arrived_waited_for_lost_acknowledgements() -> None:
+    """It resends also what a queue dropped: only where no acknowledgement was lost, that is why it expired."""
+    sent = [Seen(ms, came, seq=seq, size=100) for ms, came, seq in
+            ((0, 50, 1), (10, None, 101), (300, 350, 1), (310, 360, 101))]  # fmt: skip
+    observed = scene(sent, retransmissions=retransmissions({"ms": 300, "spurious": "yes"}, {"ms": 310}))
+    _, dropped, *again = observed.rows(0, 0, 0).tolist()
+    observed = replace(observed, retransmissions=observed.retransmissions.assign(segment=again, late_ack=0))
+    drop = one("local-drop", 10, 10, segments=np.array([dropped]))
+    acks = Finding("ack-loss", "link", 0, at(60), at(60), "confirmed", "because", {})
+    timeout = Finding("timeout", "sender", 0, at(300), at(310), "confirmed", "because", {}, again, resends=[0, 1])
+    assert find_chains([drop, acks, timeout], observed).caused_by.tolist() == [-1, -1, 1]
+    assert find_chains([drop, timeout], observed).caused_by.tolist() == [-1, 0]
+
+
 def test_without_proof_of_what_lost_the_data_a_timeout_has_no_layer() -> None:
     """Neither the sender nor the link is accused."""
     chains = find_chains([one("timeout", 300, 300, resends=[])], scene())
