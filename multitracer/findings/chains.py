@@ -134,7 +134,7 @@ class _Search:
         """Needed: what lost the first earlier copy, else most of them. Needless: what held the earlier copy up.
 
         A timer that expired rightly though the octets had arrived: what lost the acknowledgements, else other copies.
-        So had those that a link delivered, of which no acknowledgement came back.
+        Of octets that a link delivered, and no acknowledgement came back: what lost copies, else the acknowledgements.
         """
         rows = np.asarray(one.resends, dtype=np.int64)
         if not len(rows):
@@ -143,9 +143,9 @@ class _Search:
         if one.kind == "probe" or one.kind.startswith("spurious"):
             held = self._holder(one, int(rows[0])) if needless else NONE
             return held if held != NONE or one.kind != "probe" else self._loser(rows)
-        arrived = needless or self._was_unanswered(int(rows[0]))
-        lost = self._loser_of_acks(one, int(rows[0])) if arrived else NONE
-        return lost if lost != NONE else self._loser(rows)
+        acks = self._loser_of_acks(one, int(rows[0])) if needless or self._was_unanswered(int(rows[0])) else NONE
+        lost = self._loser(rows)
+        return acks if lost == NONE or (needless and acks != NONE) else lost
 
     def _was_unanswered(self, row: int) -> bool:
         """Whether a link delivered the copy before a resend, and no acknowledgement of it came back."""
