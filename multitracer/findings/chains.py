@@ -144,8 +144,10 @@ class _Search:
             held = self._holder(one, int(rows[0])) if needless else NONE
             return held if held != NONE or one.kind != "probe" else self._loser(rows)
         acks = self._loser_of_acks(one, int(rows[0])) if needless or self._was_unanswered(int(rows[0])) else NONE
+        if needless and acks != NONE:
+            return acks
         lost = self._loser(rows)
-        return acks if lost == NONE or (needless and acks != NONE) else lost
+        return lost if lost != NONE else acks
 
     def _was_unanswered(self, row: int) -> bool:
         """Whether a link delivered the copy before a resend, and no acknowledgement of it came back."""

@@ -58,8 +58,6 @@ CAPTURED_TWICE, ZERO_WINDOW, WINDOW_PROBE = MARKS["captured_twice"], MARKS["zero
 LINK_REPEAT = MARKS["link_repeat"]
 KEEP_ALIVE, ACKS_UNSEEN, BAD_CHECKSUM = MARKS["keep_alive"], MARKS["acks_unseen"], MARKS["bad_checksum"]
 SPARE_NODES = 8
-_CACHE_LINE = 8
-"""Elements of int64 in a cache line: threads that write into one line wait for each other."""
 
 
 class SegmentColumns(NamedTuple):
@@ -96,7 +94,7 @@ class RoundTrips(NamedTuple):
     end: Any
     """The end whose data was acknowledged."""
     count: Any
-    """The number of samples, in the first of _CACHE_LINE elements."""
+    """One element: the number of samples."""
 
 
 def measure(
@@ -142,7 +140,8 @@ def _segment_columns(segments: pd.DataFrame, raw_window: npt.NDArray[np.uint16],
 def _set_apart(slot_of: Any, slots: int, parts: int) -> int:
     """Deal the slots out to the parts, and number them anew in `slot_of`, those of a part one after the other.
 
-    Returns how many each part has. The states of two slots that follow one another share a cache line.
+    Returns how many each part has. The states of two slots that follow one another share a cache line, and threads that
+    write into one line wait for each other.
     """
     known = slot_of >= 0
     turn, part = np.divmod(slot_of[known], parts)
@@ -168,7 +167,7 @@ def _measure_part(
     """Measure one part of the slots; returns the round-trip samples (ns) and the end of each."""
     nodes = new_pool(1 << 12, 2 * (slots.stop - slots.first))
     # At most one sample per segment; pages that are never written take no memory.
-    most, count = len(segments), np.zeros(_CACHE_LINE, dtype=np.int64)
+    most, count = len(segments), np.zeros(1, dtype=np.int64)
     found = RoundTrips(np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int32), count)
     for row, stop in in_order_of_time(segments):
         while (row := measure_rows(row, stop, columns, slots, ends, nodes, found)) < stop:
