@@ -94,20 +94,29 @@ def _on_one_clock(trace: Trace, points: Points, found: Connections, options: Ana
     numbers = {entry.path: entry.number for entry in trace.inputs}
     roles = {numbers[path]: role for path, role in options.roles.items() if path in numbers}
     stated = stated_clocks(trace.inputs, options)
-    alignment, lost = together(
-        lambda: clocks.align(found.segments, points, trace.inputs, roles=roles, stated=stated),
+    (alignment, segments, connections), lost = together(
+        lambda: _timed(found, points, trace.inputs, roles, stated),
         lambda: lost_records(found.segments, len(found.connections), len(points.points)),
     )
-    segments = with_columns(found.segments, time_ns=clocks.times_on_reference(alignment, found.segments))
     noted = [entry.with_notes(*points.notes.get(entry.number, ())) for entry in trace.inputs]
     for point, count in enumerate(lost):
         for number in points.points[point].inputs if count else ():
             noted[number] = noted[number].with_loss(_LOST.format(count=count, s="" if count == 1 else "s"))
     return Captures(
         clocks.with_clocks(noted, points, alignment), trace.tables["packets"], trace.tables["flows"], segments,
-        found.sack, with_extents(found.connections, segments), alignment, lost,
+        found.sack, connections, alignment, lost,
         tuple(point.number for point in points.points if point.ports),
     )  # fmt: skip
+
+
+def _timed(
+    found: Connections, points: Points, inputs: list[Input], roles: dict[int, str],
+    stated: dict[int, tuple[float, float]],
+) -> tuple[Alignment, pd.DataFrame, pd.DataFrame]:  # fmt: skip
+    """The clocks, the segments with their times on the reference, and the connections with theirs."""
+    alignment = clocks.align(found.segments, points, inputs, roles=roles, stated=stated)
+    segments = with_columns(found.segments, time_ns=clocks.times_on_reference(alignment, found.segments))
+    return alignment, segments, with_extents(found.connections, segments)
 
 
 def stated_clocks(inputs: list[Input], options: AnalyzeOptions) -> dict[int, tuple[float, float]]:

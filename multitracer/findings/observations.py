@@ -39,6 +39,18 @@ class ByEnd(NamedTuple):
     """0: unknown."""
 
 
+class ColumnArrays(dict[str, "npt.NDArray[Any]"]):
+    """The columns of a table as arrays, each made when it is first asked for: one of texts takes long."""
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        super().__init__()
+        self._table = table
+
+    def __missing__(self, name: str) -> npt.NDArray[Any]:
+        self[name] = made = self._table[name].to_numpy()
+        return made
+
+
 @dataclass(frozen=True)
 class Observations:
     """Everything that was concluded about one trace so far, on the reference clock.
@@ -82,8 +94,8 @@ class Observations:
     thresholds: Thresholds = field(default_factory=Thresholds)
 
     @cached_property
-    def _columns(self) -> dict[str, npt.NDArray[Any]]:
-        return {name: self.segments[name].to_numpy() for name in self.segments.columns}
+    def _columns(self) -> ColumnArrays:
+        return ColumnArrays(self.segments)
 
     @cached_property
     def frame_ns(self) -> dict[int, int]:
@@ -91,9 +103,9 @@ class Observations:
         return {link: one.frame_ns for link, one in self.timings.items() if one.frame_ns is not None}
 
     @cached_property
-    def retransmission_columns(self) -> dict[str, npt.NDArray[Any]]:
+    def retransmission_columns(self) -> ColumnArrays:
         """The columns of `retransmissions` as arrays, whose cells are read many times faster than a DataFrame's."""
-        return {name: self.retransmissions[name].to_numpy() for name in self.retransmissions.columns}
+        return ColumnArrays(self.retransmissions)
 
     @cached_property
     def _groups(self) -> Groups:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -117,7 +118,7 @@ def classify(
     found = concurrently(
         lambda part: _classify_part(_some(directions, part), columns, blocks, len(resent)), halves(end - begin)
     )
-    return _table(np.concatenate(found), segments, connections, error_ns)
+    return _table(_in_order(found), segments, connections, error_ns)
 
 
 def _segment_columns(segments: pd.DataFrame, received: Any, near: Any) -> SegmentColumns:
@@ -204,11 +205,17 @@ def handshake_rtt(rows: Any, direction: int, segments: SegmentColumns) -> int:
     return -1
 
 
-def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_ns: Any) -> pd.DataFrame:
+def _in_order(parts: Sequence[Any]) -> list[Any]:
+    """The fields of events, each an array in the order of the events' rows."""
+    order = np.argsort(np.concatenate([events[:, R_ROW] for events in parts]), kind="stable")
+    return [np.concatenate([events[:, field] for events in parts])[order] for field in range(EVENT_FIELDS)]
+
+
+def _table(found: Sequence[Any], segments: pd.DataFrame, connections: pd.DataFrame, error_ns: Any) -> pd.DataFrame:
+    """The table, from the events' fields."""
     import pandas as pd
 
-    found = found[np.argsort(found[:, R_ROW], kind="stable")]
-    rows = found[:, R_ROW]
+    rows = found[R_ROW]
     segment_columns = {
         name: segments[name].to_numpy()[rows]
         for name in ("input", "record", "connection", "time_ns", "seq", "payload_bytes", "sender")
@@ -219,22 +226,22 @@ def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_
         "retransmissions",
         {
             **segment_columns,
-            "trigger": pd.Categorical.from_codes(_KINDS[found[:, R_TRIGGER]], TRIGGERS),
-            "spurious": pd.Categorical.from_codes(found[:, R_SPURIOUS], SPURIOUS),
+            "trigger": pd.Categorical.from_codes(_KINDS[found[R_TRIGGER]], TRIGGERS),
+            "spurious": pd.Categorical.from_codes(found[R_SPURIOUS], SPURIOUS),
             "because": _reasons(found),
             "error_ns": error_ns[rows] if error_ns is not None else np.full(len(rows), -1),
             "segment": rows,
-            "late_ack": found[:, R_LATE_ACK],
-            "passed": found[:, R_RULE] == rules.PASSED,
+            "late_ack": found[R_LATE_ACK],
+            "passed": found[R_RULE] == rules.PASSED,
             "in_doubt": _in_doubt(found),
         },
     )
 
 
-def _in_doubt(found: Any) -> Any:
+def _in_doubt(found: Sequence[Any]) -> Any:
     """Which triggers may be others: those that say so, and probes long after the timer."""
-    late = (found[:, R_TRIGGER] == PROBE) & (found[:, R_ELAPSED] > _latest_probe(found[:, R_RTO]))
-    return late | np.isin(found[:, R_TRIGGER], (DOUBTFUL, OVERDUE, RECOVERED_AND_DUE))
+    late = (found[R_TRIGGER] == PROBE) & (found[R_ELAPSED] > _latest_probe(found[R_RTO]))
+    return late | np.isin(found[R_TRIGGER], (DOUBTFUL, OVERDUE, RECOVERED_AND_DUE))
 
 
 def _latest_probe(rto: Any) -> Any:
@@ -246,14 +253,15 @@ def _latest_probe(rto: Any) -> Any:
     return rto + rto // DOUBLED_WITHIN + MIN_RTO_NS
 
 
-def _reasons(found: Any) -> Any:
+def _reasons(found: Sequence[Any]) -> Any:
     """The `because` sentence of each retransmission; equal sentences are formatted once."""
-    named = _numbers_named_in(_TRIGGER_TEXTS)[found[:, R_TRIGGER]] | _numbers_named_in(_RULE_TEXTS)[found[:, R_RULE]]
-    sentences = np.hstack([found[:, [R_TRIGGER, R_RULE]], found[:, list(_NUMBERS.values())] * named])
-    first, which = distinct(sentences.T)
+    named = _numbers_named_in(_TRIGGER_TEXTS)[found[R_TRIGGER]] | _numbers_named_in(_RULE_TEXTS)[found[R_RULE]]
+    numbers = [found[field] * used for field, used in zip(_NUMBERS.values(), named.T, strict=True)]
+    sentences = [found[R_TRIGGER], found[R_RULE], *numbers]
+    first, which = distinct(sentences)
     reasons = [
         _sentence(f"{_TRIGGER_TEXTS[trigger]}; {_RULE_TEXTS.get(rule, _UNDECIDED)}", numbers)
-        for trigger, rule, *numbers in sentences[first].tolist()
+        for trigger, rule, *numbers in np.stack([column[first] for column in sentences], axis=1).tolist()
     ]
     return np.array(reasons, dtype=object)[which]
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from multitracer.compute.arrays import bounded_difference, tally
 from multitracer.compute.kernels import inlined, kernel
-from multitracer.compute.threads import concurrently
+from multitracer.compute.threads import concurrently, halves
 from multitracer.tcp.sent_ranges import BOTTOM, END, FIRST, LENGTH, NO_NODE, VALUE, drop_node, insert_above
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -96,9 +96,13 @@ def summarize(parts: Sequence[tuple[Ints, npt.NDArray[np.int32]]], ends: int) ->
     grouped = np.empty(starts[-1], dtype=np.int64)
     concurrently(lambda part: group_samples(*part, starts[:-1].copy(), grouped), parts)
     statistics = np.full((ends, len(STATISTICS)), np.nan)
-    for long in np.flatnonzero(counts > SHORT).tolist():
-        grouped[starts[long] : starts[long + 1]].sort()
-    fill_statistics(grouped, starts, statistics)
+
+    def fill(some: slice) -> None:
+        for long in (some.start + np.flatnonzero(counts[some] > SHORT)).tolist():
+            grouped[starts[long] : starts[long + 1]].sort()
+        fill_statistics(grouped, starts[some.start : some.stop + 1], statistics[some])
+
+    concurrently(fill, halves(counts))
     return counts, statistics / 1e6
 
 

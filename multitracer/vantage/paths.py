@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.compute.kernels import kernel
+from multitracer.compute.threads import concurrently, shares
 from multitracer.model.paths import NOWHERE, Paths
 from multitracer.vantage.clocks import Alignment
 from multitracer.vantage.roles import largest
@@ -228,18 +229,20 @@ def _note_receiver_only(segments: pd.DataFrame, paths: Paths) -> None:
     """Segments that only the receiver's capture could hold have arrived."""
     if (paths.sender_point != NOWHERE).all():
         return
-    note_arrived(
-        segments["connection"].to_numpy(), segments["sender"].to_numpy(), segments["checksum_ok"].to_numpy(),
-        paths.sender_point, paths.arrival, paths.arrived,
-    )  # fmt: skip
+    columns = [segments[name].to_numpy() for name in ("connection", "sender", "checksum_ok")]
+    columns += [paths.arrival, paths.arrived]
+    concurrently(
+        lambda rows: note_arrived(rows.start, *(column[rows] for column in columns), paths.sender_point),
+        shares(len(segments)),
+    )
 
 
 @kernel
 def note_arrived(
-    connection: Any, sender: Any, checksum_ok: Any, sender_point: Ints, arrival: Any, arrived: Any
+    first: int, connection: Any, sender: Any, checksum_ok: Any, arrival: Any, arrived: Any, sender_point: Ints
 ) -> None:  # fmt: skip
-    """Mark each segment of ends without a capture beside them as its own arrival."""
+    """Mark each segment of ends without a capture beside them as its own arrival; row 0 here is row `first` of all."""
     for row in range(len(connection)):
         if connection[row] >= 0 and sender_point[connection[row], sender[row]] == NOWHERE:
-            arrival[row] = row
+            arrival[row] = first + row
             arrived[row] = LOST if checksum_ok[row] == 0 else INTACT
