@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from multitracer.compute.kernels import plain
 
+T = TypeVar("T")
+
 WORTH_SHARING = 500_000
 """With fewer rows a second thread gains nothing."""
+_END = object()
 _allowed = {"threads": 0}
 """How many threads this process may use; 0: one per processor."""
 
@@ -48,6 +51,18 @@ def concurrently(function: Callable[[Any], Any], parts: Sequence[Any]) -> list[A
 def together(*tasks: Callable[[], Any]) -> list[Any]:
     """The result of each task; no task may need what another one makes."""
     return concurrently(lambda task: task(), tasks)
+
+
+def ahead(items: Iterator[T]) -> Iterator[T]:
+    """The items; while one is worked on, a thread makes the next."""
+    if most() == 1:
+        yield from items
+        return
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, items, _END)
+        while (item := coming.result()) is not _END:
+            coming = pool.submit(next, items, _END)
+            yield cast("T", item)
 
 
 def shares(rows: int, limit: int | None = None) -> list[slice]:

@@ -11,7 +11,9 @@ import numpy as np
 
 from multitracer.analysis.early_times import as_recorded
 from multitracer.analysis.summary import Summary
+from multitracer.compute.threads import ahead
 from multitracer.export import commented_captures, csv, series, xgraph, xplot
+from multitracer.export.disk import begin_writing
 from multitracer.export.json_text import json_pieces
 from multitracer.export.markdown import markdown
 from multitracer.export.series import View
@@ -26,16 +28,33 @@ EXPORTS = ("xgraph", "xplot", "csv")
 MOST_CONNECTIONS = 100
 """Series are written of at most this many connections, those with most data: they are plotted one at a time."""
 
+_BATCH_BYTES = 8 << 20
+
 SUMMARY, MARKDOWN, TABLES, SERIES, REPORT = "summary.json", "summary.md", "tables", "series", "report.html"
 
 
 def write_summary(document: dict[str, Any], directory: Path) -> Path:
-    """Write summary.json."""
+    """Write summary.json. That of 100,000 connections goes to the disk while its text is made."""
     path = directory / SUMMARY
     with path.open("wb") as file:
-        file.writelines(json_pieces(document))
+        for pieces in ahead(_batches(json_pieces(document))):
+            file.writelines(pieces)
+            begin_writing(file)
         file.write(b"\n")
     return path
+
+
+def _batches(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """The pieces in lists of some megabytes: handing over each alone would take longer than writing it."""
+    batch: list[bytes] = []
+    octets = 0
+    for piece in pieces:
+        batch.append(piece)
+        octets += len(piece)
+        if octets >= _BATCH_BYTES:
+            yield batch
+            batch, octets = [], 0
+    yield batch
 
 
 def write_markdown(summary: Summary, directory: Path) -> Path:

@@ -24,6 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from multitracer.export.disk import sync, sync_below
 from multitracer.model.errors import MissingCapabilityError, UsageError
 
 OURS = ".multitracer"
@@ -114,9 +115,9 @@ class ResultDirectory:
             "move": [*(path for path in new if path != self._last), *comes_last],
         }
         _write(place.staging / JOURNAL, journal)
-        _sync_below(place.staging)
+        sync_below(place.staging)
         (place.staging / JOURNAL).rename(place.ours / JOURNAL)
-        _sync(place.ours)
+        sync(place.ours)
 
 
 def recover(directory: Path, tell: Callable[[str], None] = lambda _: None) -> list[Path]:
@@ -295,7 +296,7 @@ class _Place:
         with suppress(FileNotFoundError):
             (self.staging / MANIFEST).replace(self.ours / MANIFEST)
         (self.ours / JOURNAL).unlink()
-        _sync(self.ours)
+        sync(self.ours)
 
     def _remove(self, paths: list[str]) -> None:
         """Remove files, and the folders that become empty by that."""
@@ -304,7 +305,7 @@ class _Place:
         for folder in sorted({(self.directory / path).parent for path in paths} - {self.directory, self.ours}):
             with suppress(OSError):  # not empty: it holds files of others
                 folder.rmdir()
-        _sync(self.directory)
+        sync(self.directory)
 
     def _move(self, paths: list[str]) -> None:
         """Move files to their places, and wait until their folders are on the disk."""
@@ -312,7 +313,7 @@ class _Place:
             (self.directory / path).parent.mkdir(parents=True, exist_ok=True)
             (self.results / path).replace(self.directory / path)
         for folder in {parent for path in paths for parent in Path(path).parents}:
-            _sync(self.directory / folder)
+            sync(self.directory / folder)
 
     def explain(self, error: OSError) -> None:
         """Raise what a user can do, if the results are not in their places or there is no room for them."""
@@ -402,33 +403,3 @@ def _is_below(path: Any) -> bool:
 def _write(path: Path, content: dict[str, Any]) -> None:
     """Write JSON, a path a line; names that are not UTF-8 are escaped, and read back as they were."""
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="ascii")
-
-
-def _sync_below(folder: Path) -> None:
-    """Wait until all files and folders in a folder, and itself, are on the disk.
-
-    Writing of all files is begun before any is waited for: the file system puts them on the disk together, which takes
-    about as long as one.
-    """
-    paths = [*folder.rglob("*"), folder]
-    for path in paths:
-        if path.is_file():
-            _begin_writing(path)
-    for path in paths:
-        _sync(path)
-
-
-def _begin_writing(path: Path) -> None:
-    """Let the system begin to write a file, as Linux does when its octets need not be kept in memory."""
-    if not hasattr(os, "posix_fadvise"):
-        return
-    with path.open("rb", buffering=0) as file, suppress(OSError):
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

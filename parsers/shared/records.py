@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.compute.threads import most
+from multitracer.compute.threads import ahead
 from multitracer.parsers.shared.lines import Losses
 
 if TYPE_CHECKING:
@@ -78,14 +77,7 @@ class Capture:
 
         Of a pipe nothing is read before it is asked for: it may never come.
         """
-        if not self.is_long or most() == 1:
-            yield from self.pieces
-            return
-        with ThreadPoolExecutor(1) as pool:
-            coming = pool.submit(next, self.pieces, None)
-            while (records := coming.result()) is not None:
-                coming = pool.submit(next, self.pieces, None)
-                yield records
+        return ahead(self.pieces) if self.is_long else self.pieces
 
 
 class RecordColumns:
