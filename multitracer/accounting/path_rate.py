@@ -141,7 +141,7 @@ def middle_rate(samples: Any, count: int, histogram: Any) -> float:
         if samples[at, 2] > 0:
             its_bin = bin_of(8e9 * samples[at, 1] / samples[at, 2])
             lowest, highest = min(lowest, its_bin), max(highest, its_bin)
-    histogram[lowest : highest + 1] = 0  # most of many short connections have few samples, and would clear all bins
+    histogram[lowest : highest + 1] = 0  # not all bins: most connections are short and have few samples
     total = np.int64(0)
     for at in range(count):
         if samples[at, 2] > 0:

@@ -95,7 +95,7 @@ def _on_one_clock(trace: Trace, points: Points, found: Connections, options: Ana
     roles = {numbers[path]: role for path, role in options.roles.items() if path in numbers}
     stated = stated_clocks(trace.inputs, options)
     (alignment, segments, connections), lost = together(
-        lambda: _timed(found, points, trace.inputs, roles, stated),
+        lambda: _place_on_clock(found, points, trace.inputs, roles, stated),
         lambda: lost_records(found.segments, len(found.connections), len(points.points)),
     )
     noted = [entry.with_notes(*points.notes.get(entry.number, ())) for entry in trace.inputs]
@@ -109,11 +109,11 @@ def _on_one_clock(trace: Trace, points: Points, found: Connections, options: Ana
     )  # fmt: skip
 
 
-def _timed(
+def _place_on_clock(
     found: Connections, points: Points, inputs: list[Input], roles: dict[int, str],
     stated: dict[int, tuple[float, float]],
 ) -> tuple[Alignment, pd.DataFrame, pd.DataFrame]:  # fmt: skip
-    """The clocks, the segments with their times on the reference, and the connections with theirs."""
+    """The clocks, the segments with their times on the reference, and when the connections begin and end by these."""
     alignment = clocks.align(found.segments, points, inputs, roles=roles, stated=stated)
     segments = with_columns(found.segments, time_ns=clocks.times_on_reference(alignment, found.segments))
     return alignment, segments, with_extents(found.connections, segments)

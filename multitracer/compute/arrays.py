@@ -20,6 +20,21 @@ _SPREAD = np.cumprod(np.full(16, 0x9E3779B97F4A7C15, dtype=np.uint64))
 """A factor for each column of a table, which has at most 16; products and sums are taken modulo 2**64."""
 
 
+class Columns(dict[str, Any]):
+    """A table's columns as arrays, each made when `columns[name]` first asks for it: one of texts takes long.
+
+    Their cells are read many times faster than the table's.
+    """
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        super().__init__()
+        self._table = table
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = made = self._table[name].to_numpy()
+        return made
+
+
 def rows_with(values: Any, bits: int) -> Any:
     """The indices of the values that have any of the `bits` set, int64."""
     rows = np.empty(len(values), dtype=np.int64)  # pages that are never written take no memory

@@ -54,15 +54,22 @@ def together(*tasks: Callable[[], Any]) -> list[Any]:
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:
-    """The items; while one is worked on, a thread makes the next."""
+    """The items; while one is worked on, a thread makes the next.
+
+    Of one item or none no thread is started. Who closes it waits for the item that is being made.
+    """
+    item = next(items, _END)
+    if item is _END:
+        return
     if most() == 1:
+        yield cast("T", item)
         yield from items
         return
     with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(next, items, _END)
-        while (item := coming.result()) is not _END:
+        while item is not _END:
             coming = pool.submit(next, items, _END)
             yield cast("T", item)
+            item = coming.result()
 
 
 def shares(rows: int, limit: int | None = None) -> list[slice]:

@@ -1,4 +1,4 @@
-"""What is on the disk: the system begins to write what was written to a file, and waits until it is there."""
+"""Files on the disk: let the system begin to write them, and wait until they are there."""
 
 from __future__ import annotations
 
@@ -27,13 +27,16 @@ def sync_below(folder: Path) -> None:
     for path in paths:
         if path.is_file():
             with path.open("rb", buffering=0) as file:
-                begin_writing(file)
+                begin_writing(file, 0)
     for path in paths:
         sync(path)
 
 
-def begin_writing(file: BinaryIO) -> None:
-    """Let the system begin to write a file, as Linux does when its octets need not be kept in memory."""
+def begin_writing(file: BinaryIO, start: int) -> None:
+    """Let the system begin to write a file's octets from `start` on, but for those in a buffer of Python's.
+
+    Linux does when they need not be kept in memory; it drops those that are on the disk already.
+    """
     if hasattr(os, "posix_fadvise"):
-        with suppress(OSError):  # not of a disk
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        with suppress(OSError):  # a pipe, or a file system that cannot
+            os.posix_fadvise(file.fileno(), start, 0, os.POSIX_FADV_DONTNEED)

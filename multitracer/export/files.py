@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,23 +30,28 @@ MOST_CONNECTIONS = 100
 """Series are written of at most this many connections, those with most data: they are plotted one at a time."""
 
 _BATCH_BYTES = 8 << 20
+"""What is written at once: an octet more or less takes no time, one more change of threads does."""
 
 SUMMARY, MARKDOWN, TABLES, SERIES, REPORT = "summary.json", "summary.md", "tables", "series", "report.html"
 
 
 def write_summary(document: dict[str, Any], directory: Path) -> Path:
-    """Write summary.json. That of 100,000 connections goes to the disk while its text is made."""
+    """Write summary.json. A long one (211 MB for 100,000 connections) goes to the disk while its text is made."""
     path = directory / SUMMARY
+    batches = _batches(json_pieces(document))
     with path.open("wb") as file:
-        for pieces in ahead(_batches(json_pieces(document))):
-            file.writelines(pieces)
-            begin_writing(file)
+        file.writelines(next(batches))
+        with closing(ahead(batches)) as following:
+            for batch in following:
+                start = file.tell()
+                file.writelines(batch)
+                begin_writing(file, start)
         file.write(b"\n")
     return path
 
 
 def _batches(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """The pieces in lists of some megabytes: handing over each alone would take longer than writing it."""
+    """The pieces in lists of _BATCH_BYTES or a little more, the last one of fewer."""
     batch: list[bytes] = []
     octets = 0
     for piece in pieces:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from multitracer.compute.arrays import Columns
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import SEGMENTS
 from multitracer.findings.observations import Observations
-from multitracer.findings.retransmission_rows import Columns, finding, recoveries
+from multitracer.findings.retransmission_rows import finding, recoveries
 
 KINDS = ("fast-retransmit", "spurious-fast-retransmit")
 NEEDS = (SEGMENTS,)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.compute.arrays import Columns
 from multitracer.correlation.queue_fates import Fates, queue_fates
 from multitracer.findings.directions import Direction, Directions
 from multitracer.link.coverage import NOTHING, Coverage, Coverages
@@ -37,18 +38,6 @@ class ByEnd(NamedTuple):
     """-1: none."""
     least_rtt_ns: Ints
     """0: unknown."""
-
-
-class ColumnArrays(dict[str, "npt.NDArray[Any]"]):
-    """The columns of a table as arrays, each made when it is first asked for: one of texts takes long."""
-
-    def __init__(self, table: pd.DataFrame) -> None:
-        super().__init__()
-        self._table = table
-
-    def __missing__(self, name: str) -> npt.NDArray[Any]:
-        self[name] = made = self._table[name].to_numpy()
-        return made
 
 
 @dataclass(frozen=True)
@@ -94,8 +83,8 @@ class Observations:
     thresholds: Thresholds = field(default_factory=Thresholds)
 
     @cached_property
-    def _columns(self) -> ColumnArrays:
-        return ColumnArrays(self.segments)
+    def _columns(self) -> Columns:
+        return Columns(self.segments)
 
     @cached_property
     def frame_ns(self) -> dict[int, int]:
@@ -103,9 +92,9 @@ class Observations:
         return {link: one.frame_ns for link, one in self.timings.items() if one.frame_ns is not None}
 
     @cached_property
-    def retransmission_columns(self) -> ColumnArrays:
+    def retransmission_columns(self) -> Columns:
         """The columns of `retransmissions` as arrays, whose cells are read many times faster than a DataFrame's."""
-        return ColumnArrays(self.retransmissions)
+        return Columns(self.retransmissions)
 
     @cached_property
     def _groups(self) -> Groups:

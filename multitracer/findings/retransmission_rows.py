@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from multitracer.compute.arrays import Columns
 from multitracer.findings.finding import Finding
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Columns: TypeAlias = dict[str, Any]
-"""The columns of the retransmissions table as arrays."""
 
 
 def finding(kind: str, columns: Columns, rows: list[int], verdict: str, because: str) -> Finding:

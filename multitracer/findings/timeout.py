@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.compute.arrays import Columns
 from multitracer.findings.directions import Direction
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import SEGMENTS
 from multitracer.findings.observations import MS, Observations
-from multitracer.findings.retransmission_rows import Columns, finding, recoveries
+from multitracer.findings.retransmission_rows import finding, recoveries
 
 KINDS = ("timeout", "spurious-timeout")
 NEEDS = (SEGMENTS,)

@@ -11,25 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.compute.arrays import rows_of_each
+from multitracer.compute.arrays import Columns, rows_of_each
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from multitracer.model.analysis import Analysis
-
-
-class Columns:
-    """A table's columns as arrays, each made when it is first asked for."""
-
-    def __init__(self, table: pd.DataFrame) -> None:
-        self._table = table
-        self._made: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._made:
-            self._made[name] = self._table[name].to_numpy()
-        return self._made[name]
 
 
 class Rows:

@@ -256,8 +256,8 @@ def _latest_probe(rto: Any) -> Any:
 def _reasons(found: Sequence[Any]) -> Any:
     """The `because` sentence of each retransmission; equal sentences are formatted once."""
     named = _numbers_named_in(_TRIGGER_TEXTS)[found[R_TRIGGER]] | _numbers_named_in(_RULE_TEXTS)[found[R_RULE]]
-    numbers = [found[field] * used for field, used in zip(_NUMBERS.values(), named.T, strict=True)]
-    sentences = [found[R_TRIGGER], found[R_RULE], *numbers]
+    told = [found[field] * used for field, used in zip(_NUMBERS.values(), named.T, strict=True)]
+    sentences = [found[R_TRIGGER], found[R_RULE], *told]
     first, which = distinct(sentences)
     reasons = [
         _sentence(f"{_TRIGGER_TEXTS[trigger]}; {_RULE_TEXTS.get(rule, _UNDECIDED)}", numbers)

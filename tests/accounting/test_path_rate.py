@@ -10,6 +10,7 @@ from limiting import at_both_ends, found, milliseconds, queued
 from sending import Segment, ack, data
 from two_ends import MS, START
 
+from multitracer.accounting.path_rate import BINS, middle_rate
 from multitracer.compute import kernels
 
 
@@ -45,6 +46,25 @@ def in_order(count: int, lost: Sequence[int], repeated_ms: float) -> list[float]
     for ms in whole.tolist():
         given.append(max(ms, given[-1] + 0.1))
     return np.diff(given).tolist()
+
+
+@pytest.mark.parametrize(
+    ("samples", "rate"),
+    [
+        ([], 0.0),
+        ([(9, 0)], 0.0),
+        ([(100, 10_000)], 80e6),
+        ([(100, 10_000), (50, 0), (1, 10**9)], 80e6),
+        ([(2, 1)], 16e9),
+    ],
+)
+def test_the_middle_rate_is_that_of_the_samples_whatever_was_counted_before(
+    samples: list[tuple[int, int]], rate: float
+) -> None:
+    """Bins of the histogram that hold none of them are not looked at."""
+    rows = np.array([(0, octets, lasted, 1) for octets, lasted in samples], dtype=np.int64).reshape(-1, 4)
+    histogram = np.full(BINS, 12_345_678)
+    assert middle_rate(rows, len(rows), histogram) == pytest.approx(rate)
 
 
 SENT_AGAIN = (20, 50, 61, 90, 127, 133, 170, 215, 251, 280, 291, 333)

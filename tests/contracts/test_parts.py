@@ -15,6 +15,7 @@ from shared_data import shared
 from multitracer import analyze
 from multitracer.compute import threads
 from multitracer.export.json_text import json_text
+from multitracer.model.options import AnalyzeOptions
 from multitracer.parsers import pcap
 from multitracer.parsers.shared.experiment import read
 from multitracer.parsers.shared.source import open_source
@@ -43,6 +44,16 @@ def test_processing_in_parts_gives_the_same_summary(capture: str, monkeypatch: p
     whole = json.loads(json_text(analyze([path]).summary()))
     in_parts(monkeypatch)
     assert json.loads(json_text(analyze([path]).summary())) == whole
+
+
+@pytest.mark.parametrize("role", [None, "sender", "receiver"])
+def test_a_capture_in_parts_is_the_same_beside_either_end(role: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is beside the receiver, what it holds has arrived."""
+    path = EXAMPLES / "loss2" / "snd.pcap"
+    options = AnalyzeOptions(roles={str(path): role} if role else {})
+    whole = json.loads(json_text(analyze([path], options).summary()))
+    in_parts(monkeypatch)
+    assert json.loads(json_text(analyze([path], options).summary())) == whole
 
 
 def many_flows(path: Path, count: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,9 @@ import pytest
 from repository import EXAMPLES
 
 from multitracer import analyze, read
+from multitracer.compute import threads
 from multitracer.export import files
+from multitracer.export.json_text import json_text
 from multitracer.model.schema import build
 
 
@@ -39,6 +43,31 @@ def test_a_link_log_alone_still_gives_the_links_series(tmp_path: Path) -> None:
     names = {path.stem for path in files.write_series(analysis, tmp_path)}
     assert {"RlpSnd-data", "RlpSnd-data-rexmt"} <= names
     assert not any(name.startswith("Tcp") for name in names)
+
+
+@pytest.mark.parametrize("allowed", [1, 2])
+def test_a_summary_of_many_batches_is_whole(allowed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread makes the text of the next ones while one is written."""
+    document = {"inputs": [{"path": f"{number}.pcap"} for number in range(5000)], "findings": [], "links": [1.5, None]}
+    monkeypatch.setattr(files, "_BATCH_BYTES", 1)
+    monkeypatch.setitem(threads._allowed, "threads", allowed)
+    assert files.write_summary(document, tmp_path).read_bytes() == json_text(document) + b"\n"
+
+
+def test_an_error_of_writing_ends_the_thread_that_makes_the_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk is an error like any other, also in the midst of a long text."""
+
+    def no_space(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files, "_BATCH_BYTES", 1)
+    monkeypatch.setattr(files, "begin_writing", no_space)
+    before = threading.active_count()
+    with pytest.raises(OSError, match="No space left"):
+        files.write_summary({"inputs": list(range(10_000))}, tmp_path)
+    assert threading.active_count() == before
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from multitracer.compute import threads
 from multitracer.tcp.rtt import SHORT, sort_short, summarize
 
 MS = 1_000_000
@@ -38,6 +39,19 @@ def test_each_end_has_statistics_of_its_own() -> None:
     _, found = summarize([(samples, end)], 2)
     assert found[:, 0].tolist() == [3, 1]
     assert found[:, 4].tolist() == [7, 200]
+
+
+@pytest.mark.parametrize("counts", [[5], [0, 7], [9, 0, 0], [1, 200, 0, 3, 90]], ids=str)
+def test_ends_have_the_same_statistics_in_whichever_thread(counts: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of one thread and of two, of which one may have no end."""
+    end = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    samples = np.random.default_rng(len(counts)).integers(1, 500 * MS, len(end))
+    alone, found = summarize([(samples, end)], len(counts))
+    monkeypatch.setattr(threads, "WORTH_SHARING", 1)
+    monkeypatch.setattr(threads, "processors", lambda: 2)
+    shared, also = summarize([(samples, end)], len(counts))
+    assert alone.tolist() == shared.tolist() == counts
+    np.testing.assert_array_equal(found, also)
 
 
 def test_one_sample_has_no_spread() -> None:
