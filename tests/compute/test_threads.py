@@ -37,11 +37,10 @@ def test_items_made_ahead_come_in_their_order(items: list[Any]) -> None:
 @pytest.mark.parametrize("items", [[], [1], [1, 2, 3]], ids=len)
 def test_an_error_comes_after_the_items_before_it(items: list[Any]) -> None:
     """It is raised where the item that could not be made is asked for, and no thread is left."""
-    before, got = threading.active_count(), []
+    before, coming = threading.active_count(), ahead(failing_after(items))
+    assert [next(coming) for _ in items] == items
     with pytest.raises(OSError, match="no more"):
-        for item in ahead(failing_after(items)):
-            got.append(item)
-    assert got == items
+        next(coming)
     assert threading.active_count() == before
 
 
