@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -110,8 +111,8 @@ def _on_one_clock(trace: Trace, points: Points, found: Connections, options: Ana
 
 
 def _place_on_clock(
-    found: Connections, points: Points, inputs: list[Input], roles: dict[int, str],
-    stated: dict[int, tuple[float, float]],
+    found: Connections, points: Points, inputs: list[Input], roles: Mapping[int, str],
+    stated: Mapping[int, tuple[float, float]],
 ) -> tuple[Alignment, pd.DataFrame, pd.DataFrame]:  # fmt: skip
     """The clocks, the segments with their times on the reference, and when the connections begin and end by these."""
     alignment = clocks.align(found.segments, points, inputs, roles=roles, stated=stated)

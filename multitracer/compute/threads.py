@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast
 
@@ -53,7 +53,7 @@ def together(*tasks: Callable[[], Any]) -> list[Any]:
     return concurrently(lambda task: task(), tasks)
 
 
-def ahead(items: Iterator[T]) -> Iterator[T]:
+def ahead(items: Iterator[T]) -> Generator[T, None, None]:
     """The items; while one is worked on, a thread makes the next.
 
     Of one item or none no thread is started. Who closes it waits for the item that is being made.

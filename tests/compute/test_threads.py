@@ -53,7 +53,7 @@ def test_a_thread_makes_one_item_ahead_and_no_more(allowed: int) -> None:
             makers.append(threading.get_ident())
             yield number
 
-    with closing(ahead(made())) as items:  # type: ignore[type-var]
+    with closing(ahead(made())) as items:
         assert next(items) == 0
         assert next(items) == 1
     here = [maker == threading.get_ident() for maker in makers]
