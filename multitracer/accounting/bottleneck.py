@@ -28,8 +28,9 @@ from multitracer.accounting.sending_events import (
     is_needless,
 )
 from multitracer.compute.kernels import inlined, kernel
-from multitracer.tcp.receipt import DELAYED_ACK_NS
 
+DELAYED_ACK_NS = 500_000_000
+"""For this long a receiver may delay an acknowledgement (RFC 9293 3.8.6.3)."""
 LEAST_SINGLES = 3
 """From so many losses of a packet whose successor got through, a path is one that loses single packets."""
 PERHAPS_LOST, LOST = 1, 2

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.accounting.bottleneck import DELAYED_ACK_NS
 from multitracer.accounting.path_rate import (
     AGREE,
     FAR_NS,
@@ -31,7 +32,6 @@ from multitracer.accounting.sending_events import AT_ONCE_NS, CLEAN, EXACT, HEAR
 from multitracer.accounting.shared_rate import note_samples
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.limits import RATE_FROM
-from multitracer.tcp.receipt import DELAYED_ACK_NS
 
 TOLD = RATE_FROM.index("told")
 LEAST_INTERVALS = 10

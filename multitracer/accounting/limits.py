@@ -15,7 +15,7 @@ import numpy as np
 
 from multitracer.accounting.answer_times import note_answers
 from multitracer.accounting.arrivals import note_arrivals
-from multitracer.accounting.bottleneck import find_stalls, is_logged, mark_lost
+from multitracer.accounting.bottleneck import DELAYED_ACK_NS, find_stalls, is_logged, mark_lost
 from multitracer.accounting.delayed_acknowledgements import undelayed_rate
 from multitracer.accounting.deliveries import Deliveries, LinkLog, delivered_before, deliveries
 from multitracer.accounting.limit_shares import KEPT, add_up
@@ -39,7 +39,6 @@ from multitracer.compute.threads import concurrently, halves
 from multitracer.model.limits import LIMITS, Floats, Ints, Limits, RateChanges, Stretches
 from multitracer.model.paths import NOWHERE, Paths
 from multitracer.tcp.connection_rows import Groups
-from multitracer.tcp.receipt import DELAYED_ACK_NS
 
 if TYPE_CHECKING:
     import pandas as pd

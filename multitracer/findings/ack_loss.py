@@ -55,7 +55,6 @@ def _in_link(observed: Observations, direction: Direction) -> Iterator[Finding]:
     if lost is None:
         return
     begun, over = lost["first_frame_ns"].to_numpy(), lost["last_frame_ns"].to_numpy()
-    link = int(lost["link"].iloc[0]) if len(lost) else -1
     least_ns = max(observed.rtt_ns(direction.connection), 1) * observed.thresholds.group_rtts
     holes = observed.incomplete(direction)
     for run in groups_without_gap(begun, least_ns, over):
@@ -65,5 +64,5 @@ def _in_link(observed: Observations, direction: Direction) -> Iterator[Finding]:
             "undecided" if holes else "likely",
             f"{count} acknowledgements were on the link, never came out of it by the log of its far end, and are not "
             "in the data sender's capture",
-            {"count": count, "link": link}, bearer=observed.bearer_number(link),
+            {"count": count}, bearer=observed.bearer_number(int(lost["link"].iat[0])),
         )  # fmt: skip

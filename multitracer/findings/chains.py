@@ -212,41 +212,27 @@ class _Search:
 
         What an RLC entity discards by itself (25.322 9.7.3) and tells its peer of with an MRW looks the same.
         """
-        frames, later = self.observed.frames, self._next_came(one, rows)
-        if frames is None or later is None:
+        table, frames = self.observed.segment_frames, self.observed.frames
+        if table is None or frames is None or not len(rows):
             return NONE
-        link, until = later
-        bearer = self.observed.bearer_number(link)
-        number = self.index.first(("link-reset", "link-release"), one._replace(bearer=bearer), one.end_ns, until)
-        if number == NONE:
-            return NONE
-        told = frames["time_ns"].to_numpy()[((frames["link"] == link) & (frames["type"] == "MRW")).to_numpy()]
-        discarded = ((told >= one.start_ns) & (told <= self.found.end_ns[number])).any()
-        return NONE if discarded else number
-
-    def _next_came(self, one: Finding, rows: Ints) -> tuple[int, int] | None:
-        """The link that had what was lost, and when something sent later came; None where that is not known.
-
-        By the receiving capture; of what only the link's log shows, by that of its far end.
-        """
-        table = self.observed.segment_frames
-        if table is None:
-            return None
-        over = max(int(self.observed.connections["end_ns"].iloc[one.connection]), one.end_ns)
-        if not len(rows):
-            link = int(one.evidence.get("link", NONE))
-            whole = table["delivered_ns"].to_numpy()
-            later = ((table["link"] == link) & (table["first_frame_ns"] > one.end_ns)).to_numpy() & (whole >= 0)
-            return (link, int(whole[later].min(initial=over))) if link != NONE else None
         links = np.unique(table["link"].to_numpy()[np.isin(table["segment"].to_numpy(), rows)])
         connection, sender = (int(self.observed.column(name)[rows[0]]) for name in ("connection", "sender"))
         direction = self.observed.direction(connection, sender)
         if len(links) != 1 or direction is None:
-            return None
+            return NONE
         time, arrival = self.observed.column("time_ns"), self.observed.arrival
         sent = self.observed.rows_sent(direction)
-        came = sent[(time[sent] > one.end_ns) & (self.observed.arrived[sent] == 1) & (arrival[sent] >= 0)]
-        return int(links[0]), int(time[arrival[came]].min(initial=over))
+        later = sent[(time[sent] > one.end_ns) & (self.observed.arrived[sent] == 1) & (arrival[sent] >= 0)]
+        over = int(self.observed.connections["end_ns"].iloc[connection])
+        until = int(time[arrival[later]].min(initial=max(over, one.end_ns)))
+        bearer = self.observed.bearer_number(int(links[0]))
+        number = self.index.first(("link-reset", "link-release"), one._replace(bearer=bearer), one.end_ns, until)
+        if number == NONE:
+            return NONE
+        mine = ((frames["link"] == links[0]) & (frames["type"] == "MRW")).to_numpy()
+        told = frames["time_ns"].to_numpy()[mine]
+        discarded = ((told >= one.start_ns) & (told <= self.found.end_ns[number])).any()
+        return NONE if discarded else number
 
     def _reset_before(self, one: Finding) -> int:
         """The reset before a decompressor went wrong, unless data came through it well in between."""

@@ -18,17 +18,9 @@ from multitracer.findings.finding import Finding
 from multitracer.findings.needs import SEGMENTS
 from multitracer.findings.observations import MS, Observations
 from multitracer.findings.retransmission_rows import finding, recoveries
-from multitracer.tcp.receipt import DELAYED_ACK_NS
 
 KINDS = ("timeout", "spurious-timeout")
 NEEDS = (SEGMENTS,)
-
-LIKELY_NOT = 2
-_MEANING = {
-    1: ("spurious-timeout", "confirmed"), 0: ("timeout", "confirmed"), LIKELY_NOT: ("timeout", "likely"),
-    -1: ("spurious-timeout", "undecided"),
-}  # fmt: skip
-"""What a timeout was whose data had arrived, and how sure that is, by whether anything was on its way."""
 
 
 def detect(observed: Observations) -> Iterator[Finding]:
@@ -53,12 +45,15 @@ def _finding(observed: Observations, columns: Columns, row: int) -> Finding:
             because += "; of an earlier copy no acknowledgement came back, so that the timer was right to run out"
         return finding("timeout", columns, [row], "likely" if right else "undecided", because)
     on_its_way, why = _on_its_way(observed, columns, row)
-    kind, verdict = _MEANING[on_its_way]
-    return finding(kind, columns, [row], verdict, f"{because}; {why}")
+    if on_its_way == 1:
+        return finding("spurious-timeout", columns, [row], "confirmed", f"{because}; {why}")
+    if on_its_way == 0:
+        return finding("timeout", columns, [row], "confirmed", f"{because}; {why}")
+    return finding("spurious-timeout", columns, [row], "undecided", f"{because}; {why}")
 
 
 def _on_its_way(observed: Observations, columns: Columns, row: int) -> tuple[int, str]:
-    """Whether data or its acknowledgement was on its way when the timer ran out: 1, 0, LIKELY_NOT, -1; and why."""
+    """Whether data or its acknowledgement was on its way when the timer ran out: 1, 0, -1; and why."""
     segment = columns["segment"][row]
     late = _late_by_arrivals(observed, int(segment))
     if late is not None:
@@ -67,48 +62,7 @@ def _on_its_way(observed: Observations, columns: Columns, row: int) -> tuple[int
         return 1, "the acknowledgement of an earlier copy arrived after the timer had run out"
     if columns["late_ack"][row] == 0:
         return 0, "the data had arrived but its acknowledgement never came back"
-    by_link = _lost_by_link(observed, int(segment))
-    return by_link or (-1, "undecided, because whether its acknowledgement was late or lost cannot be told")
-
-
-def _lost_by_link(observed: Observations, segment: int) -> tuple[int, str] | None:
-    """That no acknowledgement of an earlier copy was on its way, by the logs of a link's ends; None where unknown.
-
-    The link delivered that copy for longer before the timer ran out than a receiver delays its acknowledgement, and
-    the first one that came was put on the link after it: an earlier one would have come earlier.
-    """
-    table = observed.segment_frames
-    connection, sender = (int(observed.column(name)[segment]) for name in ("connection", "sender"))
-    direction = observed.direction(connection, sender)
-    if table is None or direction is None:
-        return None
-    time, seq, sent = observed.column("time_ns"), observed.column("seq"), int(observed.column("time_ns")[segment])
-    end = seq + observed.column("payload_bytes")
-    copies = observed.rows(connection, direction.sender_point, sender)
-    copies = copies[(seq[copies] <= seq[segment]) & (end[copies] >= end[segment]) & (time[copies] < sent)]
-    answers = observed.rows(connection, direction.sender_point, 1 - sender)
-    answers = answers[(observed.column("ack")[answers] >= end[segment]) & (time[answers] > sent)][:1]
-    came = _logged(observed, direction, table, copies, "delivered_ns")
-    begun = _logged(observed, direction, table, answers, "first_frame_ns")
-    if came is None or begun is None or came[1] + DELAYED_ACK_NS >= sent or begun[0] <= sent:
-        return None
-    return LIKELY_NOT, (
-        f"the link had delivered an earlier copy {(sent - came[1]) / MS:.0f} ms before, and the first acknowledgement "
-        f"of it that came was put on the link {(begun[0] - sent) / MS:.0f} ms after the timer had run out"
-    )
-
-
-def _logged(
-    observed: Observations, direction: Direction, table: Any, rows: Any, name: str
-) -> tuple[int, int] | None:  # fmt: skip
-    """When a link delivered, or began to send, the first of these rows of segments: at the earliest, and the latest."""
-    mine = table[(table["segment"].isin(rows) & (table["matched_by"] == "payload") & (table[name] >= 0)).to_numpy()]
-    if not len(mine):
-        return None
-    first = mine.iloc[int(mine[name].to_numpy().argmin())]
-    link, at = int(first["link"]), int(first[name])
-    error = observed.log_error(link, direction.sender_point, by_sender=name == "first_frame_ns")
-    return None if error is None or observed.monitored(link) else (at - error, at + error)
+    return -1, "undecided, because whether its acknowledgement was late or lost cannot be told"
 
 
 def _late_by_arrivals(observed: Observations, segment: int) -> tuple[int, str] | None:

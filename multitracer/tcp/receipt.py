@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 BEFORE, NOT_BEFORE, UNDECIDED = 1, 0, -1
 """The octets had been received by an earlier copy, or had not, or the captures cannot tell."""
-DELAYED_ACK_NS = 500_000_000
-"""For this long a receiver may delay an acknowledgement (RFC 9293 3.8.6.3)."""
 MOST_RANGES = 64
 """Copies of the same octets at the receiver that are looked at."""
 

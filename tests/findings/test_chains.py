@@ -286,24 +286,6 @@ def test_acknowledgements_that_the_link_lost_are_flushed_by_the_next_reset_until
     assert find_chains([loss, reset], observed).caused_by.tolist() == [cause, -1]
 
 
-@pytest.mark.parametrize(
-    ("later", "cause"),
-    [(None, 1), ((600, 650), 1), ((300, None), 1), ((300, 400), -1), ((150, 400), 1)],
-    ids=["nothing", "after it", "lost", "before it", "begun earlier"],
-)
-def test_acknowledgements_of_which_only_the_log_tells_are_flushed_by_the_next_reset_until_something_came(
-    later: tuple[float, float | None] | None, cause: int
-) -> None:
-    """Lost on link 1 until 200 ms; the bearer was reset at 500. What came of the other direction tells nothing."""
-    carried = [{"link": 1, "first": 100, "last": 200}, {"link": 0, "first": 300, "delivered": 350}]
-    if later:
-        carried.append({"link": 1, "first": later[0], "delivered": later[1]})
-    observed = scene(segment_frames=segment_frames(*carried), frames=frames((0, True, "I RR", 0)))
-    loss = Finding("ack-loss", "link", 0, at(100), at(200), "likely", "because", {"count": 2, "link": 1})
-    reset = Finding("link-reset", "link", -1, at(500), at(520), "confirmed", "because", {})
-    assert find_chains([loss, reset], observed).caused_by.tolist() == [cause, -1]
-
-
 @given(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 100), st.integers(0, 100)), max_size=12))
 def test_no_chain_is_a_circle(drawn: list[tuple[str, int, int]]) -> None:
     """Following causes always ends at a root."""
