@@ -30,7 +30,7 @@ MOST_CONNECTIONS = 100
 """Series are written of at most this many connections, those with most data: they are plotted one at a time."""
 
 _BATCH_BYTES = 8 << 20
-"""What is written at once: an octet more or less takes no time, one more change of threads does."""
+"""Octets that are written at once, about: each batch costs a change of threads."""
 
 SUMMARY, MARKDOWN, TABLES, SERIES, REPORT = "summary.json", "summary.md", "tables", "series", "report.html"
 
