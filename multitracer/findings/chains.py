@@ -225,8 +225,9 @@ class _Search:
         later = sent[(time[sent] > one.end_ns) & (self.observed.arrived[sent] == 1) & (arrival[sent] >= 0)]
         over = int(self.observed.connections["end_ns"].iloc[connection])
         until = int(time[arrival[later]].min(initial=max(over, one.end_ns)))
-        bearer = self.observed.bearer_number(int(links[0]))
-        number = self.index.first(("link-reset", "link-release"), one._replace(bearer=bearer), one.end_ns, until)
+        # A reset is told of the connection with most data, and flushes what the bearer had of all.
+        of_bearer = one._replace(connection=NONE, bearer=self.observed.bearer_number(int(links[0])))
+        number = self.index.first(("link-reset", "link-release"), of_bearer, one.end_ns, until)
         if number == NONE:
             return NONE
         mine = ((frames["link"] == links[0]) & (frames["type"] == "MRW")).to_numpy()

@@ -282,8 +282,11 @@ def test_acknowledgements_that_the_link_lost_are_flushed_by_the_next_reset_until
     log["link"] = np.int16(discards[0] if discards else 0)
     observed = scene(seen, segment_frames=segment_frames(*rows), frames=log)
     loss = Finding("ack-loss", "link", 0, at(100), at(200), "confirmed", "because", {}, segments=(0, 1))
-    reset = Finding("link-reset", "link", -1, at(500), at(520), "confirmed", "because", {})
-    assert find_chains([loss, reset], observed).caused_by.tolist() == [cause, -1]
+    for connection in (-1, 0, 7):  # of another connection, too: it had more data on that link
+        reset = Finding("link-reset", "link", connection, at(500), at(520), "confirmed", "because", {}, bearer=0)
+        assert find_chains([loss, reset], observed).caused_by.tolist() == [cause, -1]
+    elsewhere = reset._replace(bearer=2)
+    assert find_chains([loss, elsewhere], observed).caused_by.tolist() == [-1, -1]
 
 
 @given(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 100), st.integers(0, 100)), max_size=12))
