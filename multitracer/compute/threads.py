@@ -56,7 +56,8 @@ def together(*tasks: Callable[[], Any]) -> list[Any]:
 def ahead(items: Iterator[T]) -> Generator[T, None, None]:
     """The items; while one is worked on, a thread makes the next.
 
-    Of one item or none no thread is started. Who closes it waits for the item that is being made.
+    The first is made by who asks for it: where there is none, no thread is started. Closing waits for the item that is
+    being made.
     """
     item = next(items, _END)
     if item is _END:

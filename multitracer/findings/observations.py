@@ -93,7 +93,7 @@ class Observations:
 
     @cached_property
     def retransmission_columns(self) -> Columns:
-        """The columns of `retransmissions` as arrays, whose cells are read many times faster than a DataFrame's."""
+        """The columns of `retransmissions`."""
         return Columns(self.retransmissions)
 
     @cached_property

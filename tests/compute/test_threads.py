@@ -60,10 +60,11 @@ def test_a_thread_makes_one_item_ahead_and_no_more(allowed: int) -> None:
     assert here == ([True, True] if allowed == 1 else [True, False, False])
 
 
-def test_of_one_item_no_thread_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a process may start none, a short result is written all the same."""
-    monkeypatch.setitem(threads._allowed, "threads", 1)
+@pytest.mark.parametrize(("items", "allowed"), [([], 2), ([1, 2], 1)])
+def test_no_thread_is_started_where_none_is_allowed_or_needed(
+    items: list[int], allowed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of no item, or with one thread, the caller makes all."""
+    monkeypatch.setitem(threads._allowed, "threads", allowed)
     monkeypatch.setattr(threads, "ThreadPoolExecutor", None)
-    assert list(ahead(iter([1]))) == [1]
-    monkeypatch.setitem(threads._allowed, "threads", 2)
-    assert list(ahead(iter([]))) == []
+    assert list(ahead(iter(items))) == items

@@ -10,17 +10,24 @@ import pytest
 from multitracer.export.disk import begin_writing, sync_below
 
 
-def test_what_is_written_early_stays_what_it_is(tmp_path: Path) -> None:
-    """Its octets can be written over, appended to and read, whatever the system has done with them."""
+@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="this system takes no advice")
+def test_only_what_was_added_is_written_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was there before stays in memory, and all that was written stays what it is."""
+    asked = []
+    advise = os.posix_fadvise
+
+    def noted(descriptor: int, start: int, length: int, advice: int) -> None:
+        asked.append((start, length, advice))
+        advise(descriptor, start, length, advice)
+
+    monkeypatch.setattr(os, "posix_fadvise", noted)
     path = tmp_path / "file"
-    with path.open("w+b") as file:
-        file.write(bytes(100_000))
-        begin_writing(file, 0)
-        file.seek(50_000)
-        file.write(b"x" * 100_000)
-        begin_writing(file, 50_000)
-    sync_below(tmp_path)
-    assert path.read_bytes() == bytes(50_000) + b"x" * 100_000
+    with path.open("wb") as file:
+        for start in (0, 100_000):
+            file.write(b"x" * 100_000)
+            begin_writing(file, start)
+    assert asked == [(start, 0, os.POSIX_FADV_DONTNEED) for start in (0, 100_000)]
+    assert path.read_bytes() == b"x" * 200_000
 
 
 def test_a_pipe_is_no_file_on_a_disk() -> None:

@@ -54,6 +54,13 @@ def test_a_summary_of_many_batches_is_whole(allowed: int, tmp_path: Path, monkey
     assert files.write_summary(document, tmp_path).read_bytes() == json_text(document) + b"\n"
 
 
+def test_a_short_summary_is_written_without_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a process may start no more."""
+    monkeypatch.setitem(threads._allowed, "threads", 2)
+    monkeypatch.setattr(threads, "ThreadPoolExecutor", None)
+    assert files.write_summary({"links": []}, tmp_path).read_bytes() == json_text({"links": []}) + b"\n"
+
+
 def test_an_error_of_writing_ends_the_thread_that_makes_the_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
