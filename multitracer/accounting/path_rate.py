@@ -136,19 +136,14 @@ def bin_of(rate_bps: float) -> int:
 @kernel
 def middle_rate(samples: Any, count: int, histogram: Any) -> float:
     """The rate in bit/s that half of the octets came faster than, averaged over the samples near to it; 0 for none."""
-    lowest, highest = BINS, -1
-    for at in range(count):
-        if samples[at, 2] > 0:
-            its_bin = bin_of(8e9 * samples[at, 1] / samples[at, 2])
-            lowest, highest = min(lowest, its_bin), max(highest, its_bin)
-    histogram[lowest : highest + 1] = 0  # not all bins: most connections are short and have few samples
+    histogram[:] = 0
     total = np.int64(0)
     for at in range(count):
         if samples[at, 2] > 0:
             histogram[bin_of(8e9 * samples[at, 1] / samples[at, 2])] += samples[at, 1]
             total += samples[at, 1]
-    below, middle = np.int64(0), lowest
-    while middle <= highest and 2 * (below + histogram[middle]) < total:
+    below, middle = np.int64(0), 0
+    while middle < BINS and 2 * (below + histogram[middle]) < total:
         below += histogram[middle]
         middle += 1
     octets, lasted = np.int64(0), np.int64(0)
