@@ -21,7 +21,6 @@ from multitracer.accounting.deliveries import Deliveries, LinkLog, delivered_bef
 from multitracer.accounting.limit_shares import KEPT, add_up
 from multitracer.accounting.path_queue import find_queue, find_queue_at_least, find_rate, several_rates
 from multitracer.accounting.path_rate import least_without_data, one_rate
-from multitracer.accounting.receiver_view import window_was_open
 from multitracer.accounting.room import Room, room_for
 from multitracer.accounting.sending_events import (
     FIRST_NS,
@@ -60,6 +59,8 @@ class Directions(NamedTuple):
     """The least round trip in ns, 0 unknown."""
     least_ns: Any
     """Stretches longer than this are kept; 0 none, as the round trip is not known."""
+    row: Any
+    """Its row of the measures."""
 
 
 class Told(NamedTuple):
@@ -114,6 +115,7 @@ def find_limits(
     told = told or Told()
     came = deliveries(segments, paths, told.logs)
     directions = directions_of(measures, groups, paths, stretch_rtts, came.ends)
+    directions = _beyond_open_windows(directions, measures, found)
     capture, blocks = capture_of(segments, paths, resent, came), blocks_of(sacks)
 
     look_at = partial(_look_at, groups, capture, blocks, told.rate_bps or 0.0, found)
@@ -240,7 +242,7 @@ def directions_of(
     """The directions with data, each at the point that saw it best; of those `logged` a link's log tells arrivals."""
     names = ("connection", "sender", "point", "data_segments")
     connection, sender, point, data = (measures[name].to_numpy() for name in names)
-    found = (paths.seen_at[connection, sender] == point) & (data > 0)
+    found = np.flatnonzero((paths.seen_at[connection, sender] == point) & (data > 0))
     trips = np.rint(np.nan_to_num(measures["rtt_min_ms"].to_numpy()[found]) * 1e6).astype(np.int64)
     connection, sender, point = connection[found], sender[found], point[found]
     group = groups.number(connection, point)
@@ -250,7 +252,24 @@ def directions_of(
     least = np.rint(stretch_rtts * trips).astype(np.int64)
     end = 2 * connection + sender
     told = far if logged is None else far | logged[end]
-    return Directions(end, begin, stop, near & told, ~near, trips, least)
+    return Directions(end, begin, stop, near & told, ~near, trips, least, found)
+
+
+def _beyond_open_windows(directions: Directions, measures: pd.DataFrame, found: Results) -> Directions:
+    """The directions but for those beside a receiver that always had room for the longest segment that came.
+
+    What the sender knew and when is not seen there, so that only a window that is closed to it, with nothing on the
+    way, is certain to have limited it. Where none was all is unknown, and no row need be followed.
+    """
+    names = ("max_segment_bytes", "least_window_bytes", "first_data_ns", "last_acked_ns")
+    longest, least, first, last = (measures[name].to_numpy() for name in names)
+    row = directions.row
+    is_open = directions.beside_receiver & (least[row ^ 1] >= longest[row])
+    end, row = directions.end[is_open], row[is_open]
+    found.times[end, 0], found.times[end, 1] = first[row], last[row]
+    end = end[last[row] > first[row]]
+    found.shares[end], found.shares[end, UNKNOWN] = 0.0, 1.0
+    return Directions(*(column[~is_open] for column in directions))
 
 
 @kernel
@@ -297,11 +316,6 @@ def limit_directions(
         events, state = room.events, room.state
         start_state(state, events.counts, directions.beside_receiver[number], directions.arrivals[number])
         rows, packed = order[begin:stop], words[begin:stop]
-        if directions.beside_receiver[number] and window_was_open(rows, packed, end & 1, capture, state):
-            found.times[end, 0], found.times[end, 1] = state[FIRST_NS], state[LAST_ACKED_NS]
-            if state[LAST_ACKED_NS] > state[FIRST_NS]:
-                found.shares[end, :], found.shares[end, UNKNOWN] = 0.0, 1.0
-            continue
         follow(rows, packed, end & 1, capture, blocks, events, state)
         found.times[end, 0], found.times[end, 1] = state[FIRST_NS], state[LAST_ACKED_NS]
         if state[LAST_ACKED_NS] <= state[FIRST_NS]:

@@ -50,7 +50,11 @@ COUNTS = (
     OUT_OF_ORDER, PURE_ACKS, DUPLICATE_ACKS, ZERO_WINDOWS, PROBES,
     MOST_OUTSTANDING, LARGEST,
 ) = range(18, 31)  # fmt: skip
-STATE_FIELDS = 31
+# Up to where those of its data that were seen are acknowledged; the smallest window that it advertised, in octets.
+DATA_ACKED, LEAST_WINDOW = 31, 32
+STATE_FIELDS = 33
+NO_WINDOW = 1 << 62
+"""Above any window: none was seen."""
 
 RETRANSMISSION, OUT_OF_ORDER_MARK = MARKS["retransmission"], MARKS["out_of_order"]
 DUPLICATE_ACK = MARKS["duplicate_ack"]
@@ -73,6 +77,7 @@ class SegmentColumns(NamedTuple):
     flags: Any
     checksum_ok: Any
     raw_window: Any
+    window_bytes: Any
     marks: Any
 
 
@@ -105,7 +110,9 @@ def measure(
     `sack` is that of `find_connections`, `raw_window` the column of packets. The counts have one row per
     point, connection and sender, with the columns of a direction in summary.json; round trips are
     `rtt_samples`, `rtt_min_ms` and so on. Unknown values are NaN, as what takes packets of both ends is in a capture
-    of one direction. `captured` is False for an end that did send, but of which the point captured nothing.
+    of one direction. `captured` is False for an end that did send, but of which the point captured nothing. First data
+    and the last acknowledgement of new data are at `first_data_ns` and `last_acked_ns`, -1 for none;
+    `least_window_bytes` is the smallest window that the end advertised, as far as its scale is known, or NO_WINDOW.
     """
     point, connection = segments["point"].to_numpy(), segments["connection"].to_numpy()
     connections = int(connection.max(initial=-1)) + 1
@@ -155,6 +162,7 @@ def _initial_ends(each: int, parts: int) -> Ints:
     one = np.zeros(STATE_FIELDS, dtype=np.int64)
     one[[HIGH, LOWEST, TOP, ACKED, DATA_LOW, DATA_TOP]] = UNSEEN
     one[[WINDOW, FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS]] = -1
+    one[[DATA_ACKED, LEAST_WINDOW]] = UNSEEN, NO_WINDOW
     ends = np.empty((2 * each * parts, STATE_FIELDS), dtype=np.int64)
     ends[:] = one
     ends[:, FREE] = np.tile(home_node(np.arange(2 * each)), parts)
@@ -192,6 +200,9 @@ def _table(point: Ints, connection: Ints, ends: Ints, slot: Any) -> pd.DataFrame
     table["max_outstanding_bytes"] = np.where(acknowledged, table["max_outstanding_bytes"], np.nan)
     for name in ("duplicate_acks", "window_probes"):
         table[name] = np.where(seen[:, ::-1].ravel(), table[name], np.nan)
+    for name, field in (("first_data", FIRST_DATA_NS), ("last_acked", LAST_ACKED_NS)):
+        table[f"{name}_ns"] = pairs[:, :, field].ravel()
+    table["least_window_bytes"] = pairs[:, :, LEAST_WINDOW].ravel()
     table["throughput_bps"] = _throughput(pairs).ravel()
     table["goodput_bps"] = _goodput(pairs).ravel()
     return pd.DataFrame(table, copy=False)
@@ -276,6 +287,8 @@ def measure_rows(
             note_sample(found, end ^ np.uint64(1), take_sample(nodes, ends, end ^ np.uint64(1), ack[at], time_ns[at]))
         if not flag & RST and flag & (ACK | SYN):
             ends[end, WINDOW] = window
+            if columns.window_bytes[at] >= 0:
+                ends[end, LEAST_WINDOW] = min(ends[end, LEAST_WINDOW], np.int64(columns.window_bytes[at]))
         if mark:  # most rows have none; parallel writes to one cache line slow each other down
             marks[at] |= mark
     return stop
@@ -350,8 +363,9 @@ def note_highest(ends: Ints, end: int, seq: int, length: int, flag: int) -> None
     """Note the highest sequence numbers sent, of data and in all, and the data outstanding."""
     ends[end, TOP] = max(ends[end, TOP], seq + length + ((flag & SYN) != 0 and length == 0) + ((flag & FIN) != 0))
     if length > 0:
-        if ends[end, DATA_LOW] == UNSEEN or seq < ends[end, DATA_LOW]:
-            ends[end, DATA_LOW] = seq
+        if ends[end, DATA_LOW] == UNSEEN:
+            ends[end, DATA_LOW] = ends[end, DATA_ACKED] = seq
+        ends[end, DATA_LOW] = min(ends[end, DATA_LOW], seq)
         ends[end, DATA_TOP] = max(ends[end, DATA_TOP], seq + length)
         outstanding = ends[end, DATA_TOP] - max(ends[end, ACKED], ends[end, DATA_LOW])
         ends[end, MOST_OUTSTANDING] = max(ends[end, MOST_OUTSTANDING], outstanding)
@@ -379,6 +393,6 @@ def count_ack(ends: Ints, end: int, ack: int, length: int, flag: int, window: in
         mark |= ACKS_UNSEEN
     if ack > ends[peer, ACKED]:
         ends[peer, ACKED] = ack
-        if ends[peer, DATA_LOW] != UNSEEN and ack > ends[peer, DATA_LOW]:
-            ends[peer, LAST_ACKED_NS] = time_ns
+    if ends[peer, DATA_ACKED] < min(ack, ends[peer, DATA_TOP]):
+        ends[peer, DATA_ACKED], ends[peer, LAST_ACKED_NS] = min(ack, ends[peer, DATA_TOP]), time_ns
     return mark

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from limiting import measured
 from sending import Segment, ack, again, blocks, data, judged, syn_ack, table
 from two_ends import MS, START, Path, transfer
 
@@ -32,11 +33,7 @@ def plain_kernels(monkeypatch):
 def captured(segments: tuple[Segment, ...], frame: pd.DataFrame, paths: Paths, resent: pd.DataFrame) -> Captured:
     """The tables of one connection between two hosts, the client's data measured beside it."""
     connections = pd.DataFrame({"client": ["10.0.0.1:1000"], "server": ["10.0.0.2:80"]})
-    count = int((frame["payload_bytes"] > 0).sum())
-    measures = pd.DataFrame(
-        {"connection": [0], "sender": [0], "point": [0], "data_segments": [count], "rtt_min_ms": [100.0]}
-    )
-    return Captured(frame, blocks(segments), connections, measures, resent, Groups(frame, 1), paths)
+    return Captured(frame, blocks(segments), connections, measured(frame), resent, Groups(frame, 1), paths)
 
 
 def accounted(*segments: Segment, rate_bps: float | None = RATE_BPS) -> Accounting | None:

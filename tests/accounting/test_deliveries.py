@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from limiting import measured
 from sending import Segment, ack, again, blocks, data, judged, table
 from two_ends import MS, START
 
@@ -212,7 +213,7 @@ def test_the_wait_for_a_window_begins_when_the_link_is_done_and_ends_when_it_has
     rows = ((row, ms + 40.0, ms + 50.0, ms + 110.0, 1) for row, ms in ((1, 0), (3, 200), (6, 600)))
     none = np.full(len(frame), -1)
     paths = replace(paths_of(), arrival=none.astype(np.int32), arrived=none.astype(np.int8))
-    measures = pd.DataFrame({"connection": [0], "sender": [0], "point": [0], "data_segments": [3], "rtt_min_ms": [9.0]})
+    measures = measured(frame, round_trip_ms=9)
     told = Told(rate_bps=8 * int(frame["wire_bytes"].max()) / 0.02, logs=[log(*rows, script=script)])
     kept = find_limits(frame, blocks(script), measures, Groups(frame, 1), paths, judged(*script), told).stretches
     window = kept.cause == LIMITS.index("receiver_window")

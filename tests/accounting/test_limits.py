@@ -302,7 +302,7 @@ def test_from_beside_the_receiver_an_open_window_leaves_all_unknown(steps: list[
     paths = paths_of(len(script), sender=NOWHERE, receiver=0)
     short = found(*script, paths=paths)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(limits_of_directions, "window_was_open", lambda *_: False)
+        patch.setattr(limits_of_directions, "_beyond_open_windows", lambda directions, *_: directions)
         whole = found(*script, paths=paths)
     for name in ("shares", "start_ns", "end_ns"):
         np.testing.assert_array_equal(getattr(short, name), getattr(whole, name))

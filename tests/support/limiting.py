@@ -13,6 +13,7 @@ from multitracer.accounting.limits import Told, find_limits
 from multitracer.model.limits import LIMITS, Limits
 from multitracer.model.paths import Paths
 from multitracer.tcp.connection_rows import Groups
+from multitracer.tcp.measures import measure
 
 NEAR, NOWHERE = 0, -1
 ROUND_TRIP_MS = 100.0
@@ -24,18 +25,11 @@ def paths_of(rows: int, *, sender: int = NEAR, receiver: int = NOWHERE) -> Paths
     return Paths(near, far, np.full(rows, -1, dtype=np.int32), np.full(rows, -1, dtype=np.int8))
 
 
-def measured(frame: pd.DataFrame, sender: int = 0, point: int = 0) -> pd.DataFrame:
-    """The part of the measures that says who sent data where."""
-    count = int((frame["payload_bytes"] > 0).sum())
-    return pd.DataFrame(
-        {
-            "connection": [0],
-            "sender": [sender],
-            "point": [point],
-            "data_segments": [count],
-            "rtt_min_ms": [ROUND_TRIP_MS],
-        }
-    )
+def measured(frame: pd.DataFrame, round_trip_ms: float = ROUND_TRIP_MS) -> pd.DataFrame:
+    """The measures of segments, but for their least round trip, which is told."""
+    window = np.clip(frame["window_bytes"].to_numpy(), 0, 0xFFFF).astype(np.uint16)
+    table, _ = measure(frame, pd.DataFrame({"segment": np.empty(0, dtype=np.int64)}), window)
+    return table.assign(rtt_min_ms=round_trip_ms)
 
 
 def found(*segments: Segment, paths: Paths | None = None, told_bps: float | None = None) -> Limits:
