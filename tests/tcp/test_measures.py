@@ -1,0 +1,69 @@
+"""What is measured of one end: when its data was acknowledged, and the windows that it advertised."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from limiting import measured
+from sending import Segment, ack, data, table
+from two_ends import MS, START
+
+from multitracer.model.schema import ACK, FIN, RST
+from multitracer.tcp.measures import NO_WINDOW
+
+CLIENT, SERVER = 0, 1
+
+
+def of(end: int, *script: Segment) -> dict[str, float]:
+    """What is measured of one end of a script."""
+    return dict(measured(table(script)).set_index("sender").loc[end])
+
+
+def acknowledged_ms(*script: Segment) -> float:
+    """When the last new data of the client was acknowledged."""
+    return (of(CLIENT, *script)["last_acked_ns"] - START) / MS
+
+
+def fin(ms: float, number: int) -> Segment:
+    """The client sends no more; the FIN has this number."""
+    return Segment(ms, CLIENT, seq=number, flags=FIN | ACK)
+
+
+def test_goodput_ends_with_the_last_acknowledgement_of_data_not_of_a_fin() -> None:
+    """1000 octets in 100 ms are 80 kbit/s, however much later the client ends the connection."""
+    transfer = (data(0, 1, 1001), ack(100, 1001))
+    for script in (transfer, (*transfer, fin(5000, 1001), ack(5100, 1002))):
+        assert of(CLIENT, *script)["goodput_bps"] == pytest.approx(80_000)
+
+
+def test_acknowledgements_of_old_data_or_by_a_reset_are_none_of_new_data() -> None:
+    """One that repeats a number, one below it, and a RST's come too late."""
+    late = (ack(200, 101), ack(300, 51), Segment(400, SERVER, ack=201, flags=RST | ACK))
+    assert acknowledged_ms(data(0, 1, 101), ack(100, 101), data(150, 101, 201), *late) == 100
+
+
+def test_acknowledgements_of_data_that_was_not_captured_count_up_to_what_was() -> None:
+    """After the number that acknowledges more than was seen, data below it that is seen later is acknowledged again."""
+    assert acknowledged_ms(data(0, 1, 101), ack(100, 301), ack(200, 401)) == 100
+    assert acknowledged_ms(data(0, 1, 101), ack(100, 301), data(150, 101, 201), ack(200, 301)) == 200
+
+
+def test_data_that_was_never_acknowledged_has_no_goodput() -> None:
+    """Nor a time of acknowledgement."""
+    measures = of(CLIENT, data(0, 1, 101))
+    assert (measures["first_data_ns"], measures["last_acked_ns"]) == (START, -1)
+    assert math.isnan(measures["goodput_bps"])
+
+
+def test_the_least_window_is_that_of_any_segment_but_a_reset() -> None:
+    """A reset's window means nothing (RFC 9293 3.5.2); without any window there is none."""
+    reset = Segment(300, SERVER, ack=101, flags=RST | ACK, window=0)
+    windows = (ack(0, 1, window=500), ack(100, 101, window=400), ack(200, 101))
+    assert of(SERVER, *windows, reset)["least_window_bytes"] == 400
+    assert of(SERVER, data(0, 1, 101))["least_window_bytes"] == NO_WINDOW
+
+
+def test_a_window_whose_scale_is_not_known_is_none() -> None:
+    """-1 octets in the table of segments."""
+    assert of(SERVER, ack(0, 1, window=-1))["least_window_bytes"] == NO_WINDOW
