@@ -178,15 +178,20 @@ def recycle() -> None:
     np.empty(min(RECYCLED, os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2), dtype=np.uint8).fill(1)
 
 
-def in_turn(commands: dict[str, list[str]], turns: int) -> dict[str, float]:
-    """The median of the seconds that each command takes; they run one after the other, `turns` times."""
+def in_turn(commands: dict[str, list[str]], turns: int) -> dict[str, list[float]]:
+    """The seconds that each command takes; they run one after the other, `turns` times, each turn from another one."""
+    took: dict[str, list[float]] = {name: [] for name in commands}
+    for turn in range(turns):
+        names = list(commands)
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            recycle()
+            took[name].append(timed(commands[name]))
+    return took
 
-    def run(command: list[str]) -> float:
-        recycle()
-        return timed(command)
 
-    took = [{name: run(command) for name, command in commands.items()} for _ in range(turns)]
-    return {name: statistics.median(turn[name] for turn in took) for name in commands}
+def times_of(one: list[float], other: list[float]) -> float:
+    """How many times as long one command takes as another: the median over the turns, whose two share the machine."""
+    return statistics.median(ours / theirs for ours, theirs in zip(one, other, strict=True))
 
 
 def compare(directory: Path, count: int, connections: int, arguments: argparse.Namespace) -> None:
@@ -200,11 +205,12 @@ def compare(directory: Path, count: int, connections: int, arguments: argparse.N
     ours = took.pop("ours")
     memory = anonymous(analyze(capture, out))
     allowed = 120 * count / 1e6 + 300
-    line = f"{count:>11,} packets {connections:>8,} connections: {ours:6.2f} s"
-    line += "".join(f", {name} {seconds:6.2f} s ({ours / seconds:.2f} of it)" for name, seconds in took.items())
+    line = f"{count:>11,} packets {connections:>8,} connections: {statistics.median(ours):6.2f} s"
+    for name, others in took.items():
+        line += f", {name} {statistics.median(others):6.2f} s ({times_of(ours, others):.2f} of it)"
     if not arguments.no_tshark:
         slow = timed(["tshark", "-q", "-z", "conv,tcp", "-r", str(capture)])
-        line += f", tshark {slow:7.2f} s ({slow / ours:.1f} times ours)"
+        line += f", tshark {slow:7.2f} s ({slow / statistics.median(ours):.1f} times ours)"
     print(f"{line}, {memory:.0f} MB of {allowed:.0f} MB", flush=True)
     capture.unlink()
 
@@ -230,8 +236,8 @@ def against_plain(directory: Path, count: int, connections: int, turns: int, for
     FORMS[form](other, count, connections)
     took = in_turn({one.stem: analyze(one, directory / "out") for one in (plain, other)}, turns)
     print(
-        f"{count:>11,} packets {connections:>8,} connections {form}: {took['other']:6.2f} s,"
-        f" plain {took['plain']:6.2f} s ({took['other'] / took['plain']:.2f} times)",
+        f"{count:>11,} packets {connections:>8,} connections {form}: {statistics.median(took['other']):6.2f} s,"
+        f" plain {statistics.median(took['plain']):6.2f} s ({times_of(took['other'], took['plain']):.2f} times)",
         flush=True,
     )
     plain.unlink()
@@ -243,7 +249,7 @@ def growth(directory: Path, sizes: list[int]) -> None:
     for count in sizes:
         capture = directory / "made.pcap"
         make(capture, count, 100)
-        ours = in_turn({"ours": analyze(capture, directory / "out")}, TURNS)["ours"]
+        ours = statistics.median(in_turn({"ours": analyze(capture, directory / "out")}, TURNS)["ours"])
         print(
             f"{count:>11,} packets  100 connections: {ours:6.2f} s, {1e9 * ours / count:5.0f} ns a packet", flush=True
         )
