@@ -1,11 +1,12 @@
 """Reading and analysing large captures, beside tcptrace and tshark.
 
-Makes captures of full-size transfers (headers only; 1 % of the segments resent, SACK and
-timestamps on) and times whole commands: the median of five of ours, of tcptrace's and, with --before, of
-another installed version's, in turn, as machines are shared; one of tshark's, which takes long. Kernels and
-modules are compiled before, as they are for whoever runs an installed command the second time. With --gtpu, the same
-packets are also read from the tunnels of a mobile network, one a connection and direction; with --mirrored, from a
-mirror port that recorded every packet twice. Usage:
+Makes captures of full-size transfers (headers only; 1 % of the segments resent, SACK and timestamps on) and times whole
+commands: the median of five of ours, of tcptrace's and, with --before, of another installed version's, in turn, as
+machines are shared; one of tshark's, which takes long. How many times as long as another one takes is the median of the
+turns' quotients: a machine's pace changes from turn to turn. Kernels and modules are compiled before, as they are for
+whoever runs an installed command the second time. With --gtpu, the same packets are also read from the tunnels of a
+mobile network, one a connection and direction; with --mirrored, from a mirror port that recorded every packet twice.
+Usage:
 
     python benchmarks/ingest.py [--packets 10000000] [--connections 1 100 100000] [--no-tshark]
                                 [--before PYTHON] [--turns 5] [--gtpu] [--mirrored]
@@ -179,7 +180,7 @@ def recycle() -> None:
 
 
 def in_turn(commands: dict[str, list[str]], turns: int) -> dict[str, list[float]]:
-    """The seconds that each command takes; they run one after the other, `turns` times, each turn from another one."""
+    """The seconds that each command takes; they run `turns` times, and take turns at being first."""
     took: dict[str, list[float]] = {name: [] for name in commands}
     for turn in range(turns):
         names = list(commands)

@@ -59,8 +59,7 @@ class Directions(NamedTuple):
     """The least round trip in ns, 0 unknown."""
     least_ns: Any
     """Stretches longer than this are kept; 0 none, as the round trip is not known."""
-    row: Any
-    """Its row of the measures."""
+    measures_row: Any
 
 
 class Told(NamedTuple):
@@ -115,7 +114,7 @@ def find_limits(
     told = told or Told()
     came = deliveries(segments, paths, told.logs)
     directions = directions_of(measures, groups, paths, stretch_rtts, came.ends)
-    directions = _beyond_open_windows(directions, measures, found)
+    directions = _settle_open_windows(directions, measures, found)
     capture, blocks = capture_of(segments, paths, resent, came), blocks_of(sacks)
 
     look_at = partial(_look_at, groups, capture, blocks, told.rate_bps or 0.0, found)
@@ -255,19 +254,18 @@ def directions_of(
     return Directions(end, begin, stop, near & told, ~near, trips, least, found)
 
 
-def _beyond_open_windows(directions: Directions, measures: pd.DataFrame, found: Results) -> Directions:
-    """The directions but for those beside a receiver that always had room for the longest segment that came.
+def _settle_open_windows(directions: Directions, measures: pd.DataFrame, found: Results) -> Directions:
+    """Fill the times and shares of those beside a receiver that always had room for a segment; returns the others.
 
-    What the sender knew and when is not seen there, so that only a window that is closed to it, with nothing on the
-    way, is certain to have limited it. Where none was all is unknown, and no row need be followed.
+    What the sender knew and when is not seen there: only a window with less room than the longest segment, with nothing
+    on the way, is certain to have limited it. Without such a window all is unknown, and no row needs to be followed.
     """
-    names = ("max_segment_bytes", "least_window_bytes", "first_data_ns", "last_acked_ns")
-    longest, least, first, last = (measures[name].to_numpy() for name in names)
-    row = directions.row
-    is_open = directions.beside_receiver & (least[row ^ 1] >= longest[row])
-    end, row = directions.end[is_open], row[is_open]
-    found.times[end, 0], found.times[end, 1] = first[row], last[row]
-    end = end[last[row] > first[row]]
+    names = ("max_segment_bytes", "peer_window_min_bytes", "first_data_ns", "data_acked_ns")
+    longest, window, first, last = (measures[name].to_numpy()[directions.measures_row] for name in names)
+    is_open = directions.beside_receiver & (window >= longest)
+    end, first, last = directions.end[is_open], first[is_open], last[is_open]
+    found.times[end, 0], found.times[end, 1] = first, last
+    end = end[last > first]
     found.shares[end], found.shares[end, UNKNOWN] = 0.0, 1.0
     return Directions(*(column[~is_open] for column in directions))
 

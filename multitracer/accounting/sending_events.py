@@ -13,7 +13,7 @@ import numpy as np
 
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.limits import LIMITS
-from multitracer.model.schema import ACK, MARKS, OPTION_SACK, SPURIOUS, TRIGGERS
+from multitracer.model.schema import ACK, MARKS, OPTION_SACK, RST, SPURIOUS, TRIGGERS
 from multitracer.tcp.packed_rows import FLAGS, LENGTH, OPTIONS, RESENT
 from multitracer.tcp.scoreboard import first_above
 
@@ -166,7 +166,7 @@ def add_span(events: Events, which: int, start: int, end: int) -> None:
 def follow(rows: Any, words: Any, direction: int, capture: Capture, blocks: Any, events: Events, state: Any) -> None:
     """Follow one direction through the rows of its connection at the point beside the sender.
 
-    `words` are their packed words.
+    `words` are their packed words. What resets acknowledge, and the windows that they state, are not looked at.
     """
     for index in range(len(rows)):
         at = index % BATCH
@@ -176,7 +176,7 @@ def follow(rows: Any, words: Any, direction: int, capture: Capture, blocks: Any,
         state[NOW] = max(state[NOW], fetched[0])
         length = word >> LENGTH
         if word & 1 != direction:
-            if word >> FLAGS & ACK:
+            if word >> FLAGS & (ACK | RST) == ACK:
                 on_acknowledgement(row, word >> OPTIONS, fetched[1], fetched[2], capture, blocks, events, state)
         elif length > 1 or (length == 1 and not capture.marks[row] & PROBES):
             note_sent(row, word, fetched, capture, events, state)

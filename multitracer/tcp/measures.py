@@ -39,7 +39,10 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 # Columns of the state of one end at one point; columns 0 to 8 belong to `sent_ranges` and `rtt`.
 TOP, ACKED, WINDOW, DATA_LOW, DATA_TOP = 9, 10, 11, 12, 13
-FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS = 14, 15, 16, 17
+# Captured data below DATA_ACKED is acknowledged, from the first that was captured on; when it last grew. LEAST_WINDOW:
+# the smallest window that the end advertised, in octets.
+DATA_ACKED, DATA_ACKED_NS, LEAST_WINDOW = 14, 15, 16
+FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS = 17, 18, 19, 20
 COUNTS = (
     "packets", "data_segments", "data_bytes", "unique_bytes", "retransmitted_segments", "retransmitted_bytes",
     "out_of_order_segments", "pure_acks", "duplicate_acks", "zero_window_acks", "window_probes",
@@ -49,10 +52,8 @@ COUNTS = (
     PACKETS, DATA_SEGMENTS, DATA_BYTES, UNIQUE_BYTES, RETRANSMITTED_SEGMENTS, RETRANSMITTED_BYTES,
     OUT_OF_ORDER, PURE_ACKS, DUPLICATE_ACKS, ZERO_WINDOWS, PROBES,
     MOST_OUTSTANDING, LARGEST,
-) = range(18, 31)  # fmt: skip
-# Up to where those of its data that were seen are acknowledged; the smallest window that it advertised, in octets.
-DATA_ACKED, LEAST_WINDOW = 31, 32
-STATE_FIELDS = 33
+) = range(21, 34)  # fmt: skip
+STATE_FIELDS = 34
 NO_WINDOW = 1 << 62
 """Above any window: none was seen."""
 
@@ -110,9 +111,10 @@ def measure(
     `sack` is that of `find_connections`, `raw_window` the column of packets. The counts have one row per
     point, connection and sender, with the columns of a direction in summary.json; round trips are
     `rtt_samples`, `rtt_min_ms` and so on. Unknown values are NaN, as what takes packets of both ends is in a capture
-    of one direction. `captured` is False for an end that did send, but of which the point captured nothing. First data
-    and the last acknowledgement of new data are at `first_data_ns` and `last_acked_ns`, -1 for none;
-    `least_window_bytes` is the smallest window that the end advertised, as far as its scale is known, or NO_WINDOW.
+    of one direction. `captured` is False for an end that did send, but of which the point captured nothing. Its first
+    data was captured at `first_data_ns`, an acknowledgement of captured data that had none last at `data_acked_ns`, -1
+    for none; `peer_window_min_bytes` is the smallest window that the peer advertised, as far as its scale is known, or
+    NO_WINDOW. Resets tell neither. Where a clock was set back, these times stand still until it is where it was.
     """
     point, connection = segments["point"].to_numpy(), segments["connection"].to_numpy()
     connections = int(connection.max(initial=-1)) + 1
@@ -161,7 +163,7 @@ def _initial_ends(each: int, parts: int) -> Ints:
     """The state of both ends of each part's slots before their first packet, each with a home in its part's pool."""
     one = np.zeros(STATE_FIELDS, dtype=np.int64)
     one[[HIGH, LOWEST, TOP, ACKED, DATA_LOW, DATA_TOP]] = UNSEEN
-    one[[WINDOW, FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS]] = -1
+    one[[WINDOW, FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS, DATA_ACKED_NS]] = -1
     one[[DATA_ACKED, LEAST_WINDOW]] = UNSEEN, NO_WINDOW
     ends = np.empty((2 * each * parts, STATE_FIELDS), dtype=np.int64)
     ends[:] = one
@@ -200,9 +202,9 @@ def _table(point: Ints, connection: Ints, ends: Ints, slot: Any) -> pd.DataFrame
     table["max_outstanding_bytes"] = np.where(acknowledged, table["max_outstanding_bytes"], np.nan)
     for name in ("duplicate_acks", "window_probes"):
         table[name] = np.where(seen[:, ::-1].ravel(), table[name], np.nan)
-    for name, field in (("first_data", FIRST_DATA_NS), ("last_acked", LAST_ACKED_NS)):
-        table[f"{name}_ns"] = pairs[:, :, field].ravel()
-    table["least_window_bytes"] = pairs[:, :, LEAST_WINDOW].ravel()
+    for name, field in (("first_data_ns", FIRST_DATA_NS), ("data_acked_ns", DATA_ACKED_NS)):
+        table[name] = pairs[:, :, field].ravel()
+    table["peer_window_min_bytes"] = pairs[:, ::-1, LEAST_WINDOW].ravel()
     table["throughput_bps"] = _throughput(pairs).ravel()
     table["goodput_bps"] = _goodput(pairs).ravel()
     return pd.DataFrame(table, copy=False)
@@ -272,7 +274,7 @@ def measure_rows(
         flag, length = np.int64(columns.flags[at]), np.int64(columns.payload_bytes[at])
         window = np.int64(columns.raw_window[at])
         mark = BAD_CHECKSUM if columns.checksum_ok[at] == 0 else 0
-        count_packet(ends, end, time_ns[at], length)
+        now = count_packet(ends, end, time_ns[at], length)
         if length <= 1 and is_keep_alive(ends, end, seq[at], length, flag):
             mark |= KEEP_ALIVE
         if length > 0 or flag & (SYN | FIN):
@@ -283,11 +285,11 @@ def measure_rows(
                 mark |= count_sent(nodes, ends, end, seq[at], length, flag, time_ns[at])
             note_highest(ends, end, seq[at], length, flag)
         if flag & ACK:
-            mark |= count_ack(ends, end, ack[at], length, flag, window, time_ns[at])
+            mark |= count_ack(ends, end, ack[at], length, flag, window, now)
             note_sample(found, end ^ np.uint64(1), take_sample(nodes, ends, end ^ np.uint64(1), ack[at], time_ns[at]))
         if not flag & RST and flag & (ACK | SYN):
             ends[end, WINDOW] = window
-            if columns.window_bytes[at] >= 0:
+            if flag & ACK and columns.window_bytes[at] >= 0:
                 ends[end, LEAST_WINDOW] = min(ends[end, LEAST_WINDOW], np.int64(columns.window_bytes[at]))
         if mark:  # most rows have none; parallel writes to one cache line slow each other down
             marks[at] |= mark
@@ -304,18 +306,20 @@ def note_sample(found: RoundTrips, end: int, time_ns: int) -> None:
 
 
 @inlined
-def count_packet(ends: Ints, end: int, time_ns: int, length: int) -> None:
-    """Count a packet and its payload."""
+def count_packet(ends: Ints, end: int, time_ns: int, length: int) -> int:
+    """Count a packet and its payload; returns the latest time of the connection's packets, this one's included."""
     ends[end, PACKETS] += 1
     if ends[end, FIRST_NS] < 0:
         ends[end, FIRST_NS] = time_ns
-    ends[end, LAST_NS] = time_ns
+    ends[end, LAST_NS] = max(ends[end, LAST_NS], time_ns)
+    now = max(ends[end, LAST_NS], ends[end ^ np.uint64(1), LAST_NS])
     if length > 0:
         ends[end, DATA_SEGMENTS] += 1
         ends[end, DATA_BYTES] += length
         ends[end, LARGEST] = max(ends[end, LARGEST], length)
         if ends[end, FIRST_DATA_NS] < 0:
-            ends[end, FIRST_DATA_NS] = time_ns
+            ends[end, FIRST_DATA_NS] = now
+    return now
 
 
 @inlined
@@ -372,7 +376,7 @@ def note_highest(ends: Ints, end: int, seq: int, length: int, flag: int) -> None
 
 
 @inlined
-def count_ack(ends: Ints, end: int, ack: int, length: int, flag: int, window: int, time_ns: int) -> int:
+def count_ack(ends: Ints, end: int, ack: int, length: int, flag: int, window: int, now: int) -> int:
     """Count an acknowledgement that `end` sends; returns its marks. The numbers of RSTs and stale ones are ignored."""
     if flag & RST:
         return 0
@@ -391,8 +395,10 @@ def count_ack(ends: Ints, end: int, ack: int, length: int, flag: int, window: in
             mark |= DUPLICATE_ACK
     if ends[peer, TOP] != UNSEEN and ack > ends[peer, TOP]:
         mark |= ACKS_UNSEEN
-    if ack > ends[peer, ACKED]:
-        ends[peer, ACKED] = ack
     if ends[peer, DATA_ACKED] < min(ack, ends[peer, DATA_TOP]):
-        ends[peer, DATA_ACKED], ends[peer, LAST_ACKED_NS] = min(ack, ends[peer, DATA_TOP]), time_ns
+        ends[peer, DATA_ACKED], ends[peer, DATA_ACKED_NS] = min(ack, ends[peer, DATA_TOP]), now
+    if ack > ends[peer, ACKED]:
+        if ends[peer, ACKED] < ends[peer, DATA_TOP] and ack > ends[peer, DATA_LOW]:  # that of a FIN is none of data
+            ends[peer, LAST_ACKED_NS] = now
+        ends[peer, ACKED] = ack
     return mark

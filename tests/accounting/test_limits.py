@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +17,7 @@ from multitracer.accounting import limits as limits_of_directions
 from multitracer.accounting import sending_events
 from multitracer.accounting.limits import find_limits
 from multitracer.compute import kernels
+from multitracer.model.schema import ACK, RST
 from multitracer.tcp.connection_rows import Groups
 
 
@@ -283,29 +286,46 @@ def test_the_receivers_capture_alone_tells_a_closed_window_only() -> None:
     assert milliseconds(limits) == {"receiver_window": 499, "unknown": 102}
 
 
-WINDOWS = st.sampled_from([0, 99, 500])
+KINDS = st.sampled_from(["data", "ack", "ack", "reset"])
+WAITS = st.one_of(st.integers(0, 40), st.integers(-20_000, -1))
+WINDOWS = st.sampled_from([-1, 0, 99, 500])
 STEPS = st.lists(
-    st.tuples(st.booleans(), st.integers(0, 40), st.integers(0, 600), st.integers(1, 120), WINDOWS),
-    min_size=1, max_size=25,
+    st.tuples(KINDS, WAITS, st.integers(0, 600), st.integers(1, 120), WINDOWS), min_size=1, max_size=25
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=300)
 @given(STEPS)
-def test_from_beside_the_receiver_an_open_window_leaves_all_unknown(steps: list[tuple[int, ...]]) -> None:
-    """Times and shares are those that following the rows one by one gives, whatever is sent and acknowledged."""
+def test_from_beside_the_receiver_an_open_window_leaves_all_unknown(steps: list[tuple[Any, ...]]) -> None:
+    """Times and shares are those that following the rows one by one gives.
+
+    Whatever is sent and acknowledged, with probes and resets, and though the clock is set back.
+    """
     times = np.cumsum([wait for _, wait, *_ in steps]).tolist()
     script = [
-        data(at, number, number + size) if sends else ack(at, number, window=window)
-        for at, (sends, _, number, size, window) in zip(times, steps, strict=True)
-    ]
+        data(at, number, number + size) if kind == "data"
+        else ack(at, number, window=window)._replace(flags=ACK | RST if kind == "reset" else ACK)
+        for at, (kind, _, number, size, window) in zip(times, steps, strict=True)
+    ]  # fmt: skip
     paths = paths_of(len(script), sender=NOWHERE, receiver=0)
     short = found(*script, paths=paths)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(limits_of_directions, "_beyond_open_windows", lambda directions, *_: directions)
+        patch.setattr(limits_of_directions, "_settle_open_windows", lambda directions, *_: directions)
         whole = found(*script, paths=paths)
     for name in ("shares", "start_ns", "end_ns"):
         np.testing.assert_array_equal(getattr(short, name), getattr(whole, name))
+
+
+@pytest.mark.parametrize(("window", "followed"), [(-1, False), (100, False), (99, True)])
+def test_rows_are_followed_only_where_a_window_had_no_room_for_the_longest_segment(window: int, followed: bool) -> None:
+    """It is measured which those are: all is unknown where none is, or none whose scale is known."""
+    script = (data(0, 1, 101), ack(1, 101, window=window), data(50, 101, 151), ack(60, 151, window=200))
+    calls = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits_of_directions, "limit_directions", lambda directions, *_: calls.append(directions.end))
+        limits = found(*script, paths=paths_of(len(script), sender=NOWHERE, receiver=0))
+    assert np.concatenate(calls).tolist() == ([0] if followed else [])
+    assert np.isnan(limits.shares[0]).all() if followed else milliseconds(limits) == {"unknown": 60}
 
 
 def test_an_end_without_acknowledged_data_has_no_limits() -> None:

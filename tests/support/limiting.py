@@ -27,14 +27,19 @@ def paths_of(rows: int, *, sender: int = NEAR, receiver: int = NOWHERE) -> Paths
 
 def measured(frame: pd.DataFrame, round_trip_ms: float = ROUND_TRIP_MS) -> pd.DataFrame:
     """The measures of segments, but for their least round trip, which is told."""
-    window = np.clip(frame["window_bytes"].to_numpy(), 0, 0xFFFF).astype(np.uint16)
-    table, _ = measure(frame, pd.DataFrame({"segment": np.empty(0, dtype=np.int64)}), window)
-    return table.assign(rtt_min_ms=round_trip_ms)
+    return _measured(frame)[0].assign(rtt_min_ms=round_trip_ms)
+
+
+def _measured(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The measures, and the segments with their marks; a window of unknown scale is one that is not closed."""
+    window = frame["window_bytes"].to_numpy()
+    raw = np.where(window < 0, 1, np.minimum(window, 0xFFFF)).astype(np.uint16)
+    return measure(frame, pd.DataFrame({"segment": np.empty(0, dtype=np.int64)}), raw)
 
 
 def found(*segments: Segment, paths: Paths | None = None, told_bps: float | None = None) -> Limits:
     """What limited the client in a script, from the capture beside it unless `paths` says otherwise."""
-    frame = table(segments)
+    _, frame = _measured(table(segments))
     where = paths or paths_of(len(frame))
     resent, told = judged(*segments), Told(told_bps)
     return find_limits(frame, blocks(segments), measured(frame), Groups(frame, 1), where, resent, told)

@@ -22,7 +22,7 @@ def of(end: int, *script: Segment) -> dict[str, float]:
 
 def acknowledged_ms(*script: Segment) -> float:
     """When the last new data of the client was acknowledged."""
-    return (of(CLIENT, *script)["last_acked_ns"] - START) / MS
+    return (of(CLIENT, *script)["data_acked_ns"] - START) / MS
 
 
 def fin(ms: float, number: int) -> Segment:
@@ -44,7 +44,7 @@ def test_acknowledgements_of_old_data_or_by_a_reset_are_none_of_new_data() -> No
 
 
 def test_acknowledgements_of_data_that_was_not_captured_count_up_to_what_was() -> None:
-    """After the number that acknowledges more than was seen, data below it that is seen later is acknowledged again."""
+    """After a number that acknowledges more than was seen, data below it that is seen later is acknowledged again."""
     assert acknowledged_ms(data(0, 1, 101), ack(100, 301), ack(200, 401)) == 100
     assert acknowledged_ms(data(0, 1, 101), ack(100, 301), data(150, 101, 201), ack(200, 301)) == 200
 
@@ -52,18 +52,33 @@ def test_acknowledgements_of_data_that_was_not_captured_count_up_to_what_was() -
 def test_data_that_was_never_acknowledged_has_no_goodput() -> None:
     """Nor a time of acknowledgement."""
     measures = of(CLIENT, data(0, 1, 101))
-    assert (measures["first_data_ns"], measures["last_acked_ns"]) == (START, -1)
+    assert (measures["first_data_ns"], measures["data_acked_ns"]) == (START, -1)
     assert math.isnan(measures["goodput_bps"])
+
+
+def test_goodput_does_not_wait_for_data_that_was_recorded_behind_its_acknowledgement() -> None:
+    """100 octets in 50 ms are 16 kbit/s; neither a FIN, nor a needless resend of what was not captured, changes it."""
+    late = (data(0, 1, 101), ack(50, 201), data(50, 101, 201))
+    assert of(CLIENT, *late, fin(60_000, 201), ack(60_010, 202))["goodput_bps"] == pytest.approx(32_000)
+    again = (data(0, 1, 101), ack(100, 301), data(5000, 101, 201), ack(5100, 301))
+    assert of(CLIENT, *again)["goodput_bps"] == pytest.approx(16_000)
+
+
+def test_times_stand_still_while_a_clock_that_was_set_back_catches_up() -> None:
+    """Nothing is acknowledged before it is sent."""
+    measures = of(CLIENT, data(0, 1, 101), ack(10, 101), data(-9990, 101, 201), ack(-9980, 201))
+    assert (measures["first_data_ns"], measures["data_acked_ns"]) == (START, START + 10 * MS)
+    assert measures["goodput_bps"] == pytest.approx(160_000)
 
 
 def test_the_least_window_is_that_of_any_segment_but_a_reset() -> None:
     """A reset's window means nothing (RFC 9293 3.5.2); without any window there is none."""
     reset = Segment(300, SERVER, ack=101, flags=RST | ACK, window=0)
     windows = (ack(0, 1, window=500), ack(100, 101, window=400), ack(200, 101))
-    assert of(SERVER, *windows, reset)["least_window_bytes"] == 400
-    assert of(SERVER, data(0, 1, 101))["least_window_bytes"] == NO_WINDOW
+    assert of(CLIENT, *windows, reset)["peer_window_min_bytes"] == 400
+    assert of(CLIENT, data(0, 1, 101))["peer_window_min_bytes"] == NO_WINDOW
 
 
 def test_a_window_whose_scale_is_not_known_is_none() -> None:
     """-1 octets in the table of segments."""
-    assert of(SERVER, ack(0, 1, window=-1))["least_window_bytes"] == NO_WINDOW
+    assert of(CLIENT, data(0, 1, 101), ack(9, 101, window=-1))["peer_window_min_bytes"] == NO_WINDOW
