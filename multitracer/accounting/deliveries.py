@@ -130,16 +130,17 @@ def _note_undelivered(
 ) -> None:
     """Enter until when the link had what it sent and never delivered: until it last had octets of it on the air.
 
-    RLP may send frames again long after it had taken them for acknowledged. So nothing is entered for what took longer
-    than anything that the link delivered of the same end.
+    RLP may send frames again long after it had taken them for acknowledged. So what took longer than anything that the
+    link delivered of the same end, it is known to have had for as long as each of its frames takes once.
     """
     lost = table[((table["delivered_ns"] < 0) & (table["queue_ns"] >= 0)).to_numpy()]
-    rows, first, last = (lost[name].to_numpy() for name in ("segment", "first_frame_ns", "last_frame_ns"))
+    names = ("segment", "first_frame_ns", "last_frame_ns", "frames", "frame_retransmissions")
+    rows, first, last, frames, repeats = (lost[name].to_numpy() for name in names)
     longest = np.full(len(found.ends), -1, dtype=np.int64)
     took = (delivered["delivered_ns"] - delivered["first_frame_ns"]).to_numpy()
     np.maximum.at(longest, ends[delivered["segment"].to_numpy()], took)
-    mine = last - first <= longest[ends[rows]]
-    found.left_ns[rows[mine]] = last[mine] + frame_ns
+    known = last - first <= longest[ends[rows]]
+    found.left_ns[rows] = np.where(known, last + frame_ns, first + (frames - repeats) * frame_ns)
 
 
 def _note_flushed(found: Deliveries, table: pd.DataFrame, sent_ns: Ints, resets_ns: Ints) -> None:

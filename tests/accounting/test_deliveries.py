@@ -189,11 +189,16 @@ def test_the_log_of_the_links_other_direction_tells_when_it_had_what_went_back()
     assert milliseconds(one.left_ns) == [15, -1, -1, -1, 615]
 
 
-@pytest.mark.parametrize(("last", "left"), [(60.0, 70), (75.0, 85), (76.0, -1)])
-def test_the_link_had_what_it_never_delivered_until_it_last_sent_of_it(last: float, left: int) -> None:
-    """Its second segment, and for a frame longer; what it sends after the 60 ms that others took it sends anew."""
-    rows = (0, 5.0, 5.0, 65.0, 1), (1, 15.0, last, -1.0, 2), (2, 25.0, 25.0, 85.0, 1)
-    one = deliveries(table(SCRIPT), paths_of(), [log(*rows)])
+@pytest.mark.parametrize(("last", "repeats", "left"), [(60.0, 2, 70), (75.0, 2, 85), (76.0, 2, 25), (76.0, 1, 35)])
+def test_the_link_had_what_it_never_delivered_until_it_last_sent_of_it(last: float, repeats: int, left: int) -> None:
+    """Its second segment, in three frames of 10 ms, and for a frame longer.
+
+    What it sends after the 60 ms that others took may be sent anew: then it had it while each frame was sent once.
+    """
+    rows = (0, 5.0, 5.0, 65.0, 1), (1, 15.0, last, -1.0, 3), (2, 25.0, 25.0, 85.0, 1)
+    logged = log(*rows)
+    logged.segment_frames.loc[1, "frame_retransmissions"] = repeats
+    one = deliveries(table(SCRIPT), paths_of(), [logged])
     assert milliseconds(one.left_ns) == [15, left, 35, -1, -1]
     assert milliseconds(one.came_ns) == [65, -1, 85, -1, -1]
 
