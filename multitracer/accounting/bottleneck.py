@@ -78,7 +78,7 @@ def find_busy(
 
     Only packets that it had for longer than `longer_ns` are looked at. A link's log tells until when the link had one,
     and how long a packet's way to it is: the spans are then as they were there. Without, all times are as seen beside
-    the sender, that way earlier.
+    the sender, that way earlier. Of others it tells until when it had them at least.
 
     A packet leaves it `least_ns` before its delivery. Where the time of its delivery is not known (it was lost, or its
     acknowledgement may have been delayed), it leaves after its time on the bottleneck behind the packet before it, but
@@ -90,17 +90,21 @@ def find_busy(
     """
     delivery, piece, stall, heard = 0, 0, 0, 0
     left, begin, end, way = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    held_until = np.int64(0)
     for at in range(state[SENT]):
-        sent = events.sent_ns[at]
-        given, logged = np.int64(-1), np.int64(-1)
+        sent, row = events.sent_ns[at], events.row[at]
+        given, held, logged = np.int64(-1), np.int64(-1), np.int64(-1)
         if len(capture.left_ns):
-            given, logged = capture.given_ns[events.row[at]], capture.left_ns[events.row[at]]
+            given, held, logged = capture.given_ns[row], capture.held_ns[row], capture.left_ns[row]
         if given >= 0:
             way = max(way, given - sent)  # one for all: `given_ns` has the least of an end
+        left, held_until = max(left, held_until), held - way
         if logged >= 0:
             left = max(sent, logged - way)
             begin, end = busy_until(events, which, begin, end, sent, left)
             continue
+        if held_until > sent:
+            begin, end = busy_until(events, which, begin, end, sent, held_until)
         while delivery < state[HEARD] and events.delivered_upto[delivery] < at:
             delivery += 1
         known = delivery < state[HEARD] and least_ns < FAR_NS
@@ -125,7 +129,7 @@ def find_busy(
             continue
         told = known and by_acknowledgement
         earliest = earliest_delivery(events, delivery, at) - least_ns if told else np.int64(0)
-        left = latest if exact else max(min(leaves, latest), earliest)
+        left = max(held_until, latest if exact else max(min(leaves, latest), earliest))
         if left - sent > longer_ns:
             begin, end = busy_until(events, which, begin, end, sent, left)
     add_span(events, which, begin, end)

@@ -30,6 +30,8 @@ class Deliveries(NamedTuple):
 
     No elements as `came_ns`.
     """
+    held_ns: Ints
+    """Until when the link had it at least: until the last of its octets had been on the air once; -1 unknown."""
     left_ns: Ints
     """When the link was done with it, but for its way to the far end; -1 unknown.
 
@@ -56,11 +58,11 @@ def deliveries(segments: pd.DataFrame, paths: Paths, logs: Sequence[LinkLog] = (
     both_captured = (paths.sender_point != NOWHERE) & (paths.receiver_point != NOWHERE)
     if not logs and not both_captured.any():  # writing -1 for every segment takes longer than looking for limits
         nothing = np.empty(0, dtype=np.int64)
-        return Deliveries(nothing, paths.arrived, nothing, nothing, ends)
-    came, given, left = (np.full(len(segments), -1, dtype=np.int64) for _ in range(3))
+        return Deliveries(nothing, paths.arrived, nothing, nothing, nothing, ends)
+    came, given, held, left = (np.full(len(segments), -1, dtype=np.int64) for _ in range(4))
     rows = np.flatnonzero((paths.arrival >= 0) & (paths.arrived == 1))
     came[rows] = segments["time_ns"].to_numpy()[paths.arrival[rows]]
-    found = Deliveries(came, paths.arrived.copy(), given, left, ends)
+    found = Deliveries(came, paths.arrived.copy(), given, held, left, ends)
     for log in logs:
         _note_link(found, log, segments, paths)
     return found
@@ -81,8 +83,7 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     rows, out = delivered["segment"].to_numpy(), np.maximum.accumulate(delivered["delivered_ns"].to_numpy())
     connection, sender = (segments[name].to_numpy() for name in ("connection", "sender"))
     ends_of = 2 * connection.astype(np.int64) + sender
-    least = delivered["queue_ns"].groupby(ends_of[rows]).transform("min")
-    found.given_ns[rows] = segments["time_ns"].to_numpy()[rows] + least.to_numpy()
+    _note_given(found, table, delivered, ends_of, segments["time_ns"].to_numpy())
     whole_ns = delivered["delivered_ns"].to_numpy()
     known = ~perhaps_out_of_sequence(rows, whole_ns, out, segments)
     known &= ~_seen_out_of_sequence(ends_of[rows], found.came_ns[rows], whole_ns, out, log.frame_ns)
@@ -98,6 +99,17 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     never = table["segment"].to_numpy()[(table["frames"] == 0).to_numpy()]
     found.arrived[never[alone[never]]] = 0
     _note_flushed(found, table, segments["time_ns"].to_numpy(), np.asarray(log.resets_ns, dtype=np.int64))
+
+
+def _note_given(found: Deliveries, table: pd.DataFrame, delivered: pd.DataFrame, ends: Ints, sent_ns: Ints) -> None:
+    """Enter when each segment was at the link at the soonest, by those of its end that were delivered, if any was."""
+    never = np.iinfo(np.int64).max
+    sent = table[(table["queue_ns"] >= 0).to_numpy()]
+    least, of_all = (np.full(len(found.ends), never, dtype=np.int64) for _ in range(2))
+    for fewest, rows in ((least, delivered), (of_all, sent)):
+        np.minimum.at(fewest, ends[rows["segment"].to_numpy()], rows["queue_ns"].to_numpy())
+    row = sent["segment"].to_numpy()
+    found.given_ns[row] = sent_ns[row] + np.where(least < never, least, of_all)[ends[row]]
 
 
 def _seen_out_of_sequence(ends: Ints, came_ns: Ints, whole_ns: Ints, given_ns: Ints, frame_ns: int) -> Any:
@@ -130,17 +142,17 @@ def _note_undelivered(
 ) -> None:
     """Enter until when the link had what it sent and never delivered: until it last had octets of it on the air.
 
-    RLP may send frames again long after it had taken them for acknowledged. So what took longer than anything that the
-    link delivered of the same end, it is known to have had for as long as each of its frames takes once.
+    RLP may send frames again long after it had taken them for acknowledged. So of what took longer than anything that
+    the link delivered of the same end it is only known until when the link had it at least.
     """
     lost = table[((table["delivered_ns"] < 0) & (table["queue_ns"] >= 0)).to_numpy()]
-    names = ("segment", "first_frame_ns", "last_frame_ns", "frames", "frame_retransmissions")
-    rows, first, last, frames, repeats = (lost[name].to_numpy() for name in names)
+    rows, first, last = (lost[name].to_numpy() for name in ("segment", "first_frame_ns", "last_frame_ns"))
     longest = np.full(len(found.ends), -1, dtype=np.int64)
     took = (delivered["delivered_ns"] - delivered["first_frame_ns"]).to_numpy()
     np.maximum.at(longest, ends[delivered["segment"].to_numpy()], took)
-    known = last - first <= longest[ends[rows]]
-    found.left_ns[rows] = np.where(known, last + frame_ns, first + (frames - repeats) * frame_ns)
+    mine = last - first <= longest[ends[rows]]
+    found.left_ns[rows[mine]] = last[mine] + frame_ns
+    found.held_ns[rows] = lost["last_new_frame_ns"].to_numpy() + frame_ns
 
 
 def _note_flushed(found: Deliveries, table: pd.DataFrame, sent_ns: Ints, resets_ns: Ints) -> None:

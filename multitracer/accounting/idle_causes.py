@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from multitracer.accounting.intervals import Ints, union
-from multitracer.model.schema import OPTION_SACK
+from multitracer.model.schema import OPTION_SACK, RST
 from multitracer.tcp.timer_waits import waited_from
 
 if TYPE_CHECKING:
@@ -44,16 +44,16 @@ def sending(segments: pd.DataFrame, rows: Any, sender: int) -> Sending | None:
     if not (mine & (payload > 0)).any():
         return None
     end = np.where(mine & (payload > 0), own["seq"].to_numpy() + payload, -1)
-    acked = np.where(~mine, own["ack"].to_numpy(), -1)
+    told = ~mine & (own["flags"].to_numpy() & RST == 0)  # resets neither acknowledge nor advertise
+    acked = np.where(told, own["ack"].to_numpy(), -1)
     top, covered = np.maximum.accumulate(end), np.maximum.accumulate(acked)
     # Data bytes only: SYN and FIN are acknowledged, too, but are not data.
     outstanding = np.where(top >= 0, np.maximum(top - np.maximum(covered, 1), 0), 0)
-    window = np.where(~mine, own["window_bytes"].to_numpy(), -1)
-    latest = np.maximum.accumulate(np.where(~mine, np.arange(len(rows)), -1))
-    window = np.where(latest >= 0, window[np.maximum(latest, 0)], -1)
+    latest = np.maximum.accumulate(np.where(told, np.arange(len(rows)), -1))
+    window = np.where(latest >= 0, own["window_bytes"].to_numpy()[np.maximum(latest, 0)], -1)
     times = own["time_ns"].to_numpy()
     data_top = int(top.max())
-    news = ~mine & (acked > np.concatenate([[1], covered[:-1]])) & (np.concatenate([[-1], covered[:-1]]) < data_top)
+    news = told & (acked > np.concatenate([[1], covered[:-1]])) & (np.concatenate([[-1], covered[:-1]]) < data_top)
     last_acked = int(times[news].max()) if news.any() else int(times[-1])
     return Sending(times, outstanding, window, int(payload[mine].max()), int(times[0]), last_acked)
 

@@ -207,7 +207,7 @@ def capture_of(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame, came:
     columns.setdefault("cwnd_bytes", _NOT_LOGGED)
     return Capture(
         **columns, resend=code, arrival=paths.arrival, arrived=came.arrived, came_ns=came.came_ns,
-        given_ns=came.given_ns, left_ns=came.left_ns,
+        given_ns=came.given_ns, held_ns=came.held_ns, left_ns=came.left_ns,
     )  # fmt: skip
 
 
@@ -260,7 +260,7 @@ def _settle_open_windows(directions: Directions, measures: pd.DataFrame, found: 
     What the sender knew and when is not seen there: only a window with less room than the longest segment, with nothing
     on the way, is certain to have limited it. Without such a window all is unknown, and no row needs to be followed.
     """
-    names = ("max_segment_bytes", "peer_window_min_bytes", "first_data_ns", "data_acked_ns")
+    names = ("max_segment_bytes", "peer_window_min_bytes", "data_from_ns", "data_acked_ns")
     longest, window, first, last = (measures[name].to_numpy()[directions.measures_row] for name in names)
     is_open = directions.beside_receiver & (window >= longest)
     end, first, last = directions.end[is_open], first[is_open], last[is_open]

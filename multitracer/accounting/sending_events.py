@@ -92,6 +92,8 @@ class Capture(NamedTuple):
     """When it did, by the capture there or by a link's log; -1 unknown, or never; or empty, as in `Deliveries`."""
     given_ns: Any
     """Since when the bottleneck may have had it, by a link's log; -1 unknown; or empty."""
+    held_ns: Any
+    """Until when the bottleneck had it at least, by a link's log; -1 unknown; or empty."""
     left_ns: Any
     """Until when the bottleneck had it, by a link's log; -1 unknown; or empty."""
     cwnd_bytes: Any
@@ -202,7 +204,7 @@ def fetch(rows: Any, words: Any, direction: int, capture: Capture, fetched: Any)
 def note_sent(row: int, word: int, fetched: Any, capture: Capture, events: Events, state: Any) -> None:
     """Keep what is read again of segment `row`, where it is beside what is sent next."""
     at = state[SENT]
-    events.row[at], events.sent_ns[at], events.wire_bytes[at] = row, fetched[0], fetched[2]
+    events.row[at], events.sent_ns[at], events.wire_bytes[at] = row, state[NOW], fetched[2]
     events.stop[at] = fetched[1] + (word >> LENGTH)
     events.resend[at] = capture.resend[row] if word >> RESENT & 1 else -1
 

@@ -123,6 +123,7 @@ class _Row:
     sent_ns: int = NONE
     first_frame_ns: int = NONE
     last_frame_ns: int = NONE
+    last_new_frame_ns: int = NONE
     delivered_ns: int = NONE
     frames: int = NONE
     frame_retransmissions: int = NONE
@@ -256,6 +257,7 @@ class _LinkMatcher:
             return
         row.first_frame_ns = int(self.time_ns[packet.rows[0]])
         row.last_frame_ns = int(self.time_ns[packet.rows[-1]])
+        row.last_new_frame_ns = int(self.time_ns[packet.first_transmissions[-1]])
         row.frames = len(packet.rows)
         row.frame_retransmissions = len(packet.rows) - len(packet.first_transmissions)
         row.carried_bytes = self._new_octets(packet)
@@ -361,6 +363,7 @@ def _table(rows: Sequence[_Row], candidates: CandidateSegments, connections: pd.
 _COPIED = (
     "link", "seq", "payload_bytes", "sent_ns", "first_frame_ns", "last_frame_ns", "delivered_ns", "frames",
     "frame_retransmissions", "queue_ns", "segment", "matched_by", "packet_bytes", "carried_bytes", "logged_ns",
+    "last_new_frame_ns",
 )  # fmt: skip
 
 

@@ -39,10 +39,10 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 # Columns of the state of one end at one point; columns 0 to 8 belong to `sent_ranges` and `rtt`.
 TOP, ACKED, WINDOW, DATA_LOW, DATA_TOP = 9, 10, 11, 12, 13
-# Captured data below DATA_ACKED is acknowledged, from the first that was captured on; when it last grew. LEAST_WINDOW:
-# the smallest window that the end advertised, in octets.
-DATA_ACKED, DATA_ACKED_NS, LEAST_WINDOW = 14, 15, 16
-FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS = 17, 18, 19, 20
+# The latest time of any packet so far. Captured data below DATA_ACKED is acknowledged, from the first that was captured
+# on: when that was captured, and when DATA_ACKED last grew. The smallest window that the end advertised, in octets.
+LATEST_NS, DATA_ACKED, DATA_FROM_NS, DATA_ACKED_NS, LEAST_WINDOW = 14, 15, 16, 17, 18
+FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS = 19, 20, 21, 22
 COUNTS = (
     "packets", "data_segments", "data_bytes", "unique_bytes", "retransmitted_segments", "retransmitted_bytes",
     "out_of_order_segments", "pure_acks", "duplicate_acks", "zero_window_acks", "window_probes",
@@ -52,8 +52,8 @@ COUNTS = (
     PACKETS, DATA_SEGMENTS, DATA_BYTES, UNIQUE_BYTES, RETRANSMITTED_SEGMENTS, RETRANSMITTED_BYTES,
     OUT_OF_ORDER, PURE_ACKS, DUPLICATE_ACKS, ZERO_WINDOWS, PROBES,
     MOST_OUTSTANDING, LARGEST,
-) = range(21, 34)  # fmt: skip
-STATE_FIELDS = 34
+) = range(23, 36)  # fmt: skip
+STATE_FIELDS = 36
 NO_WINDOW = 1 << 62
 """Above any window: none was seen."""
 
@@ -112,9 +112,9 @@ def measure(
     point, connection and sender, with the columns of a direction in summary.json; round trips are
     `rtt_samples`, `rtt_min_ms` and so on. Unknown values are NaN, as what takes packets of both ends is in a capture
     of one direction. `captured` is False for an end that did send, but of which the point captured nothing. Its first
-    data was captured at `first_data_ns`, an acknowledgement of captured data that had none last at `data_acked_ns`, -1
-    for none; `peer_window_min_bytes` is the smallest window that the peer advertised, as far as its scale is known, or
-    NO_WINDOW. Resets tell neither. Where a clock was set back, these times stand still until it is where it was.
+    data was captured at `data_from_ns`, an acknowledgement of captured data that had none last at `data_acked_ns`, -1
+    for none; where a clock was set back, these times stand still until it is where it was. `peer_window_min_bytes` is
+    the smallest window that the peer advertised, as far as its scale is known, or NO_WINDOW. Resets tell neither.
     """
     point, connection = segments["point"].to_numpy(), segments["connection"].to_numpy()
     connections = int(connection.max(initial=-1)) + 1
@@ -163,8 +163,8 @@ def _initial_ends(each: int, parts: int) -> Ints:
     """The state of both ends of each part's slots before their first packet, each with a home in its part's pool."""
     one = np.zeros(STATE_FIELDS, dtype=np.int64)
     one[[HIGH, LOWEST, TOP, ACKED, DATA_LOW, DATA_TOP]] = UNSEEN
-    one[[WINDOW, FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS, DATA_ACKED_NS]] = -1
-    one[[DATA_ACKED, LEAST_WINDOW]] = UNSEEN, NO_WINDOW
+    one[[WINDOW, FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS, DATA_FROM_NS, DATA_ACKED_NS]] = -1
+    one[[LATEST_NS, DATA_ACKED, LEAST_WINDOW]] = UNSEEN, UNSEEN, NO_WINDOW
     ends = np.empty((2 * each * parts, STATE_FIELDS), dtype=np.int64)
     ends[:] = one
     ends[:, FREE] = np.tile(home_node(np.arange(2 * each)), parts)
@@ -202,7 +202,7 @@ def _table(point: Ints, connection: Ints, ends: Ints, slot: Any) -> pd.DataFrame
     table["max_outstanding_bytes"] = np.where(acknowledged, table["max_outstanding_bytes"], np.nan)
     for name in ("duplicate_acks", "window_probes"):
         table[name] = np.where(seen[:, ::-1].ravel(), table[name], np.nan)
-    for name, field in (("first_data_ns", FIRST_DATA_NS), ("data_acked_ns", DATA_ACKED_NS)):
+    for name, field in (("data_from_ns", DATA_FROM_NS), ("data_acked_ns", DATA_ACKED_NS)):
         table[name] = pairs[:, :, field].ravel()
     table["peer_window_min_bytes"] = pairs[:, ::-1, LEAST_WINDOW].ravel()
     table["throughput_bps"] = _throughput(pairs).ravel()
@@ -274,7 +274,7 @@ def measure_rows(
         flag, length = np.int64(columns.flags[at]), np.int64(columns.payload_bytes[at])
         window = np.int64(columns.raw_window[at])
         mark = BAD_CHECKSUM if columns.checksum_ok[at] == 0 else 0
-        now = count_packet(ends, end, time_ns[at], length)
+        count_packet(ends, end, time_ns[at], length)
         if length <= 1 and is_keep_alive(ends, end, seq[at], length, flag):
             mark |= KEEP_ALIVE
         if length > 0 or flag & (SYN | FIN):
@@ -285,11 +285,11 @@ def measure_rows(
                 mark |= count_sent(nodes, ends, end, seq[at], length, flag, time_ns[at])
             note_highest(ends, end, seq[at], length, flag)
         if flag & ACK:
-            mark |= count_ack(ends, end, ack[at], length, flag, window, now)
+            mark |= count_ack(ends, end, ack[at], length, flag, window, time_ns[at])
             note_sample(found, end ^ np.uint64(1), take_sample(nodes, ends, end ^ np.uint64(1), ack[at], time_ns[at]))
         if not flag & RST and flag & (ACK | SYN):
             ends[end, WINDOW] = window
-            if flag & ACK and columns.window_bytes[at] >= 0:
+            if columns.window_bytes[at] >= 0:
                 ends[end, LEAST_WINDOW] = min(ends[end, LEAST_WINDOW], np.int64(columns.window_bytes[at]))
         if mark:  # most rows have none; parallel writes to one cache line slow each other down
             marks[at] |= mark
@@ -306,20 +306,19 @@ def note_sample(found: RoundTrips, end: int, time_ns: int) -> None:
 
 
 @inlined
-def count_packet(ends: Ints, end: int, time_ns: int, length: int) -> int:
-    """Count a packet and its payload; returns the latest time of the connection's packets, this one's included."""
+def count_packet(ends: Ints, end: int, time_ns: int, length: int) -> None:
+    """Count a packet and its payload."""
     ends[end, PACKETS] += 1
     if ends[end, FIRST_NS] < 0:
         ends[end, FIRST_NS] = time_ns
-    ends[end, LAST_NS] = max(ends[end, LAST_NS], time_ns)
-    now = max(ends[end, LAST_NS], ends[end ^ np.uint64(1), LAST_NS])
+    ends[end, LAST_NS] = time_ns
+    ends[end, LATEST_NS] = max(ends[end, LATEST_NS], ends[end ^ np.uint64(1), LATEST_NS], time_ns)
     if length > 0:
         ends[end, DATA_SEGMENTS] += 1
         ends[end, DATA_BYTES] += length
         ends[end, LARGEST] = max(ends[end, LARGEST], length)
         if ends[end, FIRST_DATA_NS] < 0:
-            ends[end, FIRST_DATA_NS] = now
-    return now
+            ends[end, FIRST_DATA_NS], ends[end, DATA_FROM_NS] = time_ns, ends[end, LATEST_NS]
 
 
 @inlined
@@ -376,7 +375,7 @@ def note_highest(ends: Ints, end: int, seq: int, length: int, flag: int) -> None
 
 
 @inlined
-def count_ack(ends: Ints, end: int, ack: int, length: int, flag: int, window: int, now: int) -> int:
+def count_ack(ends: Ints, end: int, ack: int, length: int, flag: int, window: int, time_ns: int) -> int:
     """Count an acknowledgement that `end` sends; returns its marks. The numbers of RSTs and stale ones are ignored."""
     if flag & RST:
         return 0
@@ -396,9 +395,9 @@ def count_ack(ends: Ints, end: int, ack: int, length: int, flag: int, window: in
     if ends[peer, TOP] != UNSEEN and ack > ends[peer, TOP]:
         mark |= ACKS_UNSEEN
     if ends[peer, DATA_ACKED] < min(ack, ends[peer, DATA_TOP]):
-        ends[peer, DATA_ACKED], ends[peer, DATA_ACKED_NS] = min(ack, ends[peer, DATA_TOP]), now
+        ends[peer, DATA_ACKED], ends[peer, DATA_ACKED_NS] = min(ack, ends[peer, DATA_TOP]), ends[end, LATEST_NS]
     if ack > ends[peer, ACKED]:
         if ends[peer, ACKED] < ends[peer, DATA_TOP] and ack > ends[peer, DATA_LOW]:  # that of a FIN is none of data
-            ends[peer, LAST_ACKED_NS] = now
+            ends[peer, LAST_ACKED_NS] = time_ns
         ends[peer, ACKED] = ack
     return mark

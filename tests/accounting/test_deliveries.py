@@ -41,7 +41,7 @@ def log(*rows: tuple[int, float, float, float, int], script: tuple[Segment, ...]
     repeats = np.maximum(frames - 1, 0)
     return LinkLog(0, pd.DataFrame({
         "link": 0, "segment": segment, **times, "queue_ns": queue, "frames": frames,
-        "frame_retransmissions": repeats,
+        "frame_retransmissions": repeats, "last_new_frame_ns": times["first_frame_ns"],
     }), 10 * MS)  # fmt: skip
 
 
@@ -189,18 +189,40 @@ def test_the_log_of_the_links_other_direction_tells_when_it_had_what_went_back()
     assert milliseconds(one.left_ns) == [15, -1, -1, -1, 615]
 
 
-@pytest.mark.parametrize(("last", "repeats", "left"), [(60.0, 2, 70), (75.0, 2, 85), (76.0, 2, 25), (76.0, 1, 35)])
-def test_the_link_had_what_it_never_delivered_until_it_last_sent_of_it(last: float, repeats: int, left: int) -> None:
-    """Its second segment, in three frames of 10 ms, and for a frame longer.
+@pytest.mark.parametrize(("last", "left"), [(60.0, 70), (75.0, 85), (76.0, -1)])
+def test_the_link_had_what_it_never_delivered_until_it_last_sent_of_it(last: float, left: int) -> None:
+    """Its second segment, and for a frame longer; what it sends after the 60 ms that others took it may send anew.
 
-    What it sends after the 60 ms that others took may be sent anew: then it had it while each frame was sent once.
+    It had it at least until its only frame had been on the air once.
     """
-    rows = (0, 5.0, 5.0, 65.0, 1), (1, 15.0, last, -1.0, 3), (2, 25.0, 25.0, 85.0, 1)
-    logged = log(*rows)
-    logged.segment_frames.loc[1, "frame_retransmissions"] = repeats
-    one = deliveries(table(SCRIPT), paths_of(), [logged])
+    rows = (0, 5.0, 5.0, 65.0, 1), (1, 15.0, last, -1.0, 2), (2, 25.0, 25.0, 85.0, 1)
+    one = deliveries(table(SCRIPT), paths_of(), [log(*rows)])
+    assert milliseconds(one.held_ns) == [-1, 25, -1, -1, -1]
     assert milliseconds(one.left_ns) == [15, left, 35, -1, -1]
     assert milliseconds(one.came_ns) == [65, -1, 85, -1, -1]
+
+
+@pytest.mark.parametrize("delivered_ms", [-1.0, 460.0])
+def test_that_a_log_shows_no_delivery_only_adds_to_when_the_path_was_busy(delivered_ms: float) -> None:
+    """Each segment takes it 20 ms; of the first the last new octets were sent 105 ms after it, in a frame of 10 ms.
+
+    The way to the link takes 5 ms. The second is in one frame; the log of the far end is missing, or begins with that.
+    """
+    script = (data(0, 1, 101), ack(400, 101), data(400, 101, 201), ack(800, 201))
+    frame = table(script)
+    logged = log((0, 5.0, 155.0, -1.0, 3), (2, 405.0, 405.0, delivered_ms, 1), script=script)
+    logged.segment_frames.loc[0, "last_new_frame_ns"] = START + 105 * MS
+    rate_bps, sizes = 8 * int(frame["wire_bytes"].max()) / 0.02, len(frame)
+    near, far = np.array([[0, NOWHERE]]), np.array([[NOWHERE, 0]])
+    paths = Paths(near, far, np.full(sizes, -1, np.int32), np.full(sizes, -1, np.int8))
+    shares = [
+        find_limits(
+            frame, blocks(script), measured(frame), Groups(frame, 1), paths, judged(*script), Told(rate_bps, logs)
+        ).shares[0, LIMITS.index("path_rate")] * 800
+        for logs in ([], [logged])
+    ]  # fmt: skip
+    assert shares == pytest.approx([40, 110 + (20 if delivered_ms < 0 else 10)], abs=0.01)
+
 
 
 @pytest.mark.parametrize("in_order", [True, False])

@@ -52,7 +52,7 @@ def test_acknowledgements_of_data_that_was_not_captured_count_up_to_what_was() -
 def test_data_that_was_never_acknowledged_has_no_goodput() -> None:
     """Nor a time of acknowledgement."""
     measures = of(CLIENT, data(0, 1, 101))
-    assert (measures["first_data_ns"], measures["data_acked_ns"]) == (START, -1)
+    assert (measures["data_from_ns"], measures["data_acked_ns"]) == (START, -1)
     assert math.isnan(measures["goodput_bps"])
 
 
@@ -66,9 +66,15 @@ def test_goodput_does_not_wait_for_data_that_was_recorded_behind_its_acknowledge
 
 def test_times_stand_still_while_a_clock_that_was_set_back_catches_up() -> None:
     """Nothing is acknowledged before it is sent."""
-    measures = of(CLIENT, data(0, 1, 101), ack(10, 101), data(-9990, 101, 201), ack(-9980, 201))
-    assert (measures["first_data_ns"], measures["data_acked_ns"]) == (START, START + 10 * MS)
-    assert measures["goodput_bps"] == pytest.approx(160_000)
+    measures = of(CLIENT, ack(-5, 1), data(-20_000, 1, 101), ack(10, 101), data(-9990, 101, 201), ack(-9980, 201))
+    assert (measures["data_from_ns"], measures["data_acked_ns"]) == (START - 5 * MS, START + 10 * MS)
+
+
+def test_one_packet_that_is_dated_ahead_does_not_spoil_the_rates() -> None:
+    """2000 octets in 2 s are 8 kbit/s, though a segment in between is dated an hour later."""
+    script = (data(0, 1, 1001), data(3_600_000, 1001, 1501), ack(1000, 1501), data(1500, 1501, 2001), ack(2000, 2001))
+    measures = of(CLIENT, *script)
+    assert (measures["goodput_bps"], measures["throughput_bps"]) == pytest.approx((8000, 8000))
 
 
 def test_the_least_window_is_that_of_any_segment_but_a_reset() -> None:
