@@ -224,7 +224,6 @@ def test_that_a_log_shows_no_delivery_only_adds_to_when_the_path_was_busy(delive
     assert shares == pytest.approx([40, 110 + (20 if delivered_ms < 0 else 10)], abs=0.01)
 
 
-
 @pytest.mark.parametrize("in_order", [True, False])
 def test_the_wait_for_a_window_begins_when_the_link_is_done_and_ends_when_it_has_data_again(
     in_order: bool, monkeypatch: pytest.MonkeyPatch
