@@ -141,11 +141,12 @@ def since_start(column: pd.Series) -> list[float]:
 
 
 def test_a_segment_knows_its_first_and_last_frame_and_their_repeats() -> None:
-    """Repeats count as frames, and the last of them is the last frame."""
+    """Repeats count as frames, and the last of them is the last frame, but not the last new one."""
     one = Sent(0)
     sent = pdus([(5, packet(one))])
     repeated = [*sent, sent[1]._replace(ms=50)]
     row = join([one], repeated).segment_frames.iloc[0]
+    assert since_start(pd.Series([row["last_new_frame_ns"]])) == [sent[-1].ms]
     assert since_start(pd.Series([row["sent_ns"], row["first_frame_ns"], row["last_frame_ns"]])) == [0, 5, 50]
     assert (row["frames"], row["frame_retransmissions"], row["carried_bytes"]) == (len(sent) + 1, 1, 140)
     assert (row["matched_by"], row["queue_ns"], row["transmission"]) == ("payload", 5 * MS, 0)
