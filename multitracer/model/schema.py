@@ -45,7 +45,6 @@ LINK_EVENTS = ("reset", "reset-done", "release", "xoff", "xon", "drop", "lost-co
 TRIGGERS = ("timeout", "fast", "recovery", "probe", "unknown")
 SPURIOUS, VERDICTS = ("yes", "no", "unknown"), ("confirmed", "likely", "undecided")
 FATES, CAUSES = tuple(vocabulary.FATES), tuple(vocabulary.CAUSES)
-MATCHES = ("payload", "bytes", "time")
 
 
 @dataclass(frozen=True)
@@ -339,7 +338,7 @@ SCHEMA: dict[str, Table] = {
                 C("delivered_ns", "int64", "when the far end had it whole", "ns", null=-1),
                 C("frames", "int32", "transmissions of frames with any of its octets", null=-1),
                 C("frame_retransmissions", "int32", "how many of those were repeats", null=-1),
-                C("matched_by", MATCHES, "how it was matched"),
+                C("matched_by", ("payload", "bytes", "time"), "how it was matched"),
                 C("queue_ns", "int64", "from offered to first frame", "ns", null=-1),
                 C("segment", "int64", "row in segments", null=-1, private=True),
                 C("packet_bytes", "int32", "length of the IP datagram", "bytes", null=-1),
