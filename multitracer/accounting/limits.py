@@ -60,6 +60,7 @@ class Directions(NamedTuple):
     least_ns: Any
     """Stretches longer than this are kept; 0 none, as the round trip is not known."""
     measures_row: Any
+    """Its row of the measures."""
 
 
 class Told(NamedTuple):

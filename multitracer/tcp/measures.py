@@ -111,10 +111,12 @@ def measure(
     `sack` is that of `find_connections`, `raw_window` the column of packets. The counts have one row per
     point, connection and sender, with the columns of a direction in summary.json; round trips are
     `rtt_samples`, `rtt_min_ms` and so on. Unknown values are NaN, as what takes packets of both ends is in a capture
-    of one direction. `captured` is False for an end that did send, but of which the point captured nothing. Its first
-    data was captured at `data_from_ns`, an acknowledgement of captured data that had none last at `data_acked_ns`, -1
-    for none; where a clock was set back, these times stand still until it is where it was. `peer_window_min_bytes` is
-    the smallest window that the peer advertised, as far as its scale is known, or NO_WINDOW. Resets tell neither.
+    of one direction. `captured` is False for an end that did send, but of which the point captured nothing.
+
+    `data_from_ns` is when an end's first data was captured, `data_acked_ns` when more of its captured data was last
+    acknowledged, -1 for never; where a clock was set back, these stand still until it is where it was.
+    `peer_window_min_bytes` is the smallest window that its peer advertised, as far as its scale is known, or NO_WINDOW.
+    Resets tell none of these.
     """
     point, connection = segments["point"].to_numpy(), segments["connection"].to_numpy()
     connections = int(connection.max(initial=-1)) + 1

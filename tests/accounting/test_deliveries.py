@@ -203,7 +203,7 @@ def test_the_link_had_what_it_never_delivered_until_it_last_sent_of_it(last: flo
 
 
 @pytest.mark.parametrize("delivered_ms", [-1.0, 460.0])
-def test_that_a_log_shows_no_delivery_only_adds_to_when_the_path_was_busy(delivered_ms: float) -> None:
+def test_a_log_that_shows_no_delivery_only_adds_to_when_the_path_was_busy(delivered_ms: float) -> None:
     """Each segment takes it 20 ms; of the first the last new octets were sent 105 ms after it, in a frame of 10 ms.
 
     The way to the link takes 5 ms. The second is in one frame; the log of the far end is missing, or begins with that.
