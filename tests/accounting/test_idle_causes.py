@@ -9,6 +9,7 @@ from sending import ack, again, data, table
 from two_ends import MS, START
 
 from multitracer.accounting.idle_causes import Carried, recoveries, sending
+from multitracer.model.schema import ACK, RST
 
 FRAMES = ("seq", "payload_bytes", "sent_ns", "delivered_ns", "first_frame_ns", "segment")
 SCRIPT = (ack(0, 1), data(1, 1, 101), again(1000, 1, 101), ack(1300, 101))
@@ -78,3 +79,12 @@ def test_a_needless_resend_s_timer_is_waited_for_where_other_data_was_missing_th
     assert sent is not None
     found = recoveries(sent, segments, rows, 0, resent, Carried(NOTHING, NOTHING)).sure
     assert (found[0][0] - START) // MS == since_ms
+
+
+def test_a_reset_neither_acknowledges_nor_closes_the_window() -> None:
+    """Its number and its window mean nothing to an end that goes on: 100 octets stay outstanding."""
+    script = (ack(0, 1, window=500), data(1, 1, 101), ack(50, 101), data(60, 101, 201))
+    reset = ack(90, 201, window=0)._replace(flags=ACK | RST)
+    sent = sending(table((*script, reset)), np.arange(len(script) + 1), 0)
+    assert sent is not None
+    assert (sent.outstanding_bytes[-1], sent.window_bytes[-1], sent.last_acked_ns) == (100, 65535, START + 50 * MS)
