@@ -63,6 +63,8 @@ CAPTURED_TWICE, ZERO_WINDOW, WINDOW_PROBE = MARKS["captured_twice"], MARKS["zero
 LINK_REPEAT = MARKS["link_repeat"]
 KEEP_ALIVE, ACKS_UNSEEN, BAD_CHECKSUM = MARKS["keep_alive"], MARKS["acks_unseen"], MARKS["bad_checksum"]
 SPARE_NODES = 8
+BLOCK_SLOTS = 512
+"""Slots whose states are put in rows by field at a time: some 300 kB."""
 
 
 class SegmentColumns(NamedTuple):
@@ -124,7 +126,7 @@ def measure(
     slots = number_slots(point, connection, connections, slot_of)
     parts = len(shares(len(segments), 2))
     each = _set_apart(slot_of, slots, parts)
-    ends = _initial_ends(each, parts)
+    ends = np.empty((2 * each * parts, STATE_FIELDS), dtype=np.int64)
     marks = segments["marks"].to_numpy().copy()
     columns = _segment_columns(segments, raw_window, marks)
     found = concurrently(
@@ -161,22 +163,21 @@ def _set_apart(slot_of: Any, slots: int, parts: int) -> int:
     return each
 
 
-def _initial_ends(each: int, parts: int) -> Ints:
-    """The state of both ends of each part's slots before their first packet, each with a home in its part's pool."""
+def _begin(ends: Ints) -> None:
+    """Put both ends of a part's slots into their state before the first packet, each with a home in the part's pool."""
     one = np.zeros(STATE_FIELDS, dtype=np.int64)
     one[[HIGH, LOWEST, TOP, ACKED, DATA_LOW, DATA_TOP]] = UNSEEN
     one[[WINDOW, FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS, DATA_FROM_NS, DATA_ACKED_NS]] = -1
     one[[LATEST_NS, DATA_ACKED, LEAST_WINDOW]] = UNSEEN, UNSEEN, NO_WINDOW
-    ends = np.empty((2 * each * parts, STATE_FIELDS), dtype=np.int64)
     ends[:] = one
-    ends[:, FREE] = np.tile(home_node(np.arange(2 * each)), parts)
-    return ends
+    ends[:, FREE] = home_node(np.arange(len(ends)))
 
 
 def _measure_part(
     segments: pd.DataFrame, columns: SegmentColumns, ends: Ints, slots: Slots
 ) -> tuple[Ints, npt.NDArray[np.int32]]:
-    """Measure one part of the slots; returns the round-trip samples (ns) and the end of each."""
+    """Measure one part of the slots in `ends`; returns the round-trip samples (ns) and the end of each."""
+    _begin(ends[2 * slots.first : 2 * slots.stop])
     nodes = new_pool(1 << 12, 2 * (slots.stop - slots.first))
     # At most one sample per segment; pages that are never written take no memory.
     most, count = len(segments), np.zeros(1, dtype=np.int64)
@@ -191,40 +192,51 @@ def _table(point: Ints, connection: Ints, ends: Ints, slot: Any) -> pd.DataFrame
     """Keys, counts and rates, two rows per slot (client, server)."""
     import pandas as pd
 
-    pairs = ends.reshape(-1, 2, STATE_FIELDS)[slot]
+    of = _by_field(ends.reshape(-1, 2, STATE_FIELDS), slot)
     table = {
         "point": np.repeat(point, 2), "connection": np.repeat(connection, 2),
         "sender": np.tile(np.array([0, 1]), len(slot)),
     }  # fmt: skip
     for i, name in enumerate(COUNTS):
-        table[name] = pairs[:, :, PACKETS + i].ravel()
-    acknowledged, seen = (pairs[:, :, ACKED] != UNSEEN).ravel(), pairs[:, :, PACKETS] > 0
+        table[name] = of[PACKETS + i].ravel()
+    acknowledged, seen = (of[ACKED] != UNSEEN).ravel(), of[PACKETS] > 0
     # An end of which no packet was captured, but whose packets are acknowledged, did send: nobody knows what.
     table["captured"] = seen.ravel() | ~acknowledged
     table["max_outstanding_bytes"] = np.where(acknowledged, table["max_outstanding_bytes"], np.nan)
     for name in ("duplicate_acks", "window_probes"):
         table[name] = np.where(seen[:, ::-1].ravel(), table[name], np.nan)
     for name, field in (("data_from_ns", DATA_FROM_NS), ("data_acked_ns", DATA_ACKED_NS)):
-        table[name] = pairs[:, :, field].ravel()
-    table["peer_window_min_bytes"] = pairs[:, ::-1, LEAST_WINDOW].ravel()
-    table["throughput_bps"] = _throughput(pairs).ravel()
-    table["goodput_bps"] = _goodput(pairs).ravel()
+        table[name] = of[field].ravel()
+    table["peer_window_min_bytes"] = of[LEAST_WINDOW][:, ::-1].ravel()
+    table["throughput_bps"] = _throughput(of).ravel()
+    table["goodput_bps"] = _goodput(of).ravel()
     return pd.DataFrame(table, copy=False)
 
 
-def _throughput(pairs: Ints) -> npt.NDArray[np.float64]:
+def _by_field(pairs: Ints, slot: Any) -> Ints:
+    """The states of both ends of the slots, each field in a row of its own: (field, slot, end).
+
+    In blocks that stay in the cache: a field is every 36th number of the states, so that each would be a miss.
+    """
+    of = np.empty((STATE_FIELDS, len(slot), 2), dtype=np.int64)
+    for first in range(0, len(slot), BLOCK_SLOTS):
+        part = slice(first, first + BLOCK_SLOTS)
+        of[:, part] = pairs[slot[part]].transpose(2, 0, 1)
+    return of
+
+
+def _throughput(of: Ints) -> npt.NDArray[np.float64]:
     """Unique bytes over the connection's lifetime, first to last packet of either direction (bit/s)."""
-    seen = pairs[:, :, PACKETS] > 0
-    first = np.where(seen, pairs[:, :, FIRST_NS], np.iinfo(np.int64).max).min(axis=1)
-    lifetime = (pairs[:, :, LAST_NS].max(axis=1) - first)[:, None]
-    return _rate(pairs[:, :, UNIQUE_BYTES], lifetime)
+    first = np.where(of[PACKETS] > 0, of[FIRST_NS], np.iinfo(np.int64).max).min(axis=1)
+    lifetime = (of[LAST_NS].max(axis=1) - first)[:, None]
+    return _rate(of[UNIQUE_BYTES], lifetime)
 
 
-def _goodput(pairs: Ints) -> npt.NDArray[np.float64]:
+def _goodput(of: Ints) -> npt.NDArray[np.float64]:
     """Acknowledged unique bytes, over the time from the first data to the last acknowledgement of new data (bit/s)."""
-    outstanding = np.maximum(pairs[:, :, DATA_TOP] - pairs[:, :, ACKED], 0)
-    duration = np.where(pairs[:, :, LAST_ACKED_NS] < 0, 0, pairs[:, :, LAST_ACKED_NS] - pairs[:, :, FIRST_DATA_NS])
-    return _rate(np.maximum(pairs[:, :, UNIQUE_BYTES] - outstanding, 0), duration)
+    outstanding = np.maximum(of[DATA_TOP] - of[ACKED], 0)
+    duration = np.where(of[LAST_ACKED_NS] < 0, 0, of[LAST_ACKED_NS] - of[FIRST_DATA_NS])
+    return _rate(np.maximum(of[UNIQUE_BYTES] - outstanding, 0), duration)
 
 
 def _rate(count: Ints, duration_ns: Ints) -> npt.NDArray[np.float64]:

@@ -8,10 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multitracer.tcp import sent_ranges
-from multitracer.tcp.measures import _initial_ends, _set_apart
+from multitracer.tcp.measures import STATE_FIELDS, _begin, _set_apart
 
 SPARE = 200
 TRANSMISSIONS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(1, 12)), max_size=40)
+
+
+def before_first_packet(count: int) -> sent_ranges.Ints:
+    """The states of so many ends of one part."""
+    ends = np.empty((count, STATE_FIELDS), dtype=np.int64)
+    _begin(ends)
+    return ends
 
 
 def free_nodes(nodes: sent_ranges.Ints, first: int) -> list[int]:
@@ -36,7 +43,7 @@ def ranges_of(nodes: sent_ranges.Ints, ends: sent_ranges.Ints, end: int) -> list
 @given(TRANSMISSIONS)
 def test_every_byte_is_counted_as_often_as_it_was_sent(made: list[tuple[int, int, int]]) -> None:
     """Counts and ranges equal a count per byte, for four ends that share a pool."""
-    ends, nodes = _initial_ends(2, 1), sent_ranges.new_pool(SPARE, 4)
+    ends, nodes = before_first_packet(4), sent_ranges.new_pool(SPARE, 4)
     times: dict[tuple[int, int], int] = {}
     for end, first, length in made:
         numbers = [(end, number) for number in range(first, first + length)]
@@ -55,7 +62,7 @@ def test_every_byte_is_counted_as_often_as_it_was_sent(made: list[tuple[int, int
 @given(TRANSMISSIONS)
 def test_nodes_return_to_their_home_or_the_shared_list(made: list[tuple[int, int, int]]) -> None:
     """An end uses its own nodes first and no other end's; when all ranges are dropped, all nodes are free again."""
-    ends, nodes = _initial_ends(2, 1), sent_ranges.new_pool(SPARE, 4)
+    ends, nodes = before_first_packet(4), sent_ranges.new_pool(SPARE, 4)
     homes = [free_nodes(nodes, ends[end, sent_ranges.FREE]) for end in range(4)]
     assert sorted(node for mine in homes for node in mine) == list(range(1, 1 + 4 * sent_ranges.HOME_NODES))
     for end, first, length in made:
@@ -72,7 +79,7 @@ def test_nodes_return_to_their_home_or_the_shared_list(made: list[tuple[int, int
 @given(TRANSMISSIONS)
 def test_growing_the_pool_changes_no_list(made: list[tuple[int, int, int]]) -> None:
     """A pool that grows before every transmission gives the same results and lists."""
-    ends, grown = _initial_ends(2, 1), _initial_ends(2, 1)
+    ends, grown = before_first_packet(4), before_first_packet(4)
     nodes, more = sent_ranges.new_pool(SPARE, 4), sent_ranges.new_pool(8, 4)
     for end, first, length in made:
         more = sent_ranges.grow_pool(more, 8)
@@ -89,17 +96,16 @@ def test_slots_of_a_part_are_one_after_another() -> None:
     assert slot_of.tolist() == [0, -1, 3, 1, 4, -1, 2]
 
 
-def test_ends_of_different_parts_have_the_first_homes_of_their_pools() -> None:
-    """Each part of the slots numbers its homes from the first, and no two of its ends share one."""
-    ends = _initial_ends(3, 2)
-    for mine in np.split(ends[:, sent_ranges.FREE], 2):
-        assert mine.tolist() == [1 + sent_ranges.HOME_NODES * number for number in range(6)]
+def test_each_end_of_a_part_has_a_home_of_its_own() -> None:
+    """The homes are numbered from the first of the part's pool, and no two of its ends share one."""
+    homes = before_first_packet(6)[:, sent_ranges.FREE]
+    assert homes.tolist() == [1 + sent_ranges.HOME_NODES * number for number in range(6)]
 
 
 def test_ends_beyond_the_last_home_use_shared_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     """An end without a home uses shared nodes, and its ranges are as exact."""
     monkeypatch.setattr(sent_ranges, "MOST_HOMES", 2)
-    ends, nodes = _initial_ends(2, 1), sent_ranges.new_pool(SPARE, 4)
+    ends, nodes = before_first_packet(4), sent_ranges.new_pool(SPARE, 4)
     free = [1, 1 + sent_ranges.HOME_NODES, sent_ranges.NO_NODE, sent_ranges.NO_NODE]
     assert ends[:, sent_ranges.FREE].tolist() == free
     assert nodes[0, sent_ranges.FIRST] == 1 + 2 * sent_ranges.HOME_NODES
