@@ -55,9 +55,7 @@ from multitracer.tcp.sender_state import (
     LEAST_RTT,
     MIN_RTO_NS,
     NEXT_ROW,
-    REORDERED,
     SENDER_FIELDS,
-    SENDS_DSACKS,
     new_sender,
 )  # fmt: skip
 from multitracer.tcp.spurious import judge
@@ -183,7 +181,7 @@ def classify_directions(
         if not hears_peer(mine, direction, segments):
             forget_triggers(mine, directions.words[begin:end], direction, own, segments)
         own[:, R_LEAST_RTT] = sender[LEAST_RTT]
-        judge(board, own, segments, sender[LEAST_RTT], sender[SENDS_DSACKS], sender[REORDERED], copies)
+        judge(board, own, segments, sender, copies)
         done[DIRECTION] = i + 1
         done[FOUND] += sender[EVENTS]
         sender[NEXT_ROW] = 0
@@ -328,11 +326,13 @@ _RULE_TEXTS = {
     rules.STILL_MISSING: "an acknowledgement that answered a later packet still asked for these bytes, and the next "
     "came a whole round trip after the resend",
     rules.NEXT_MISSING: "the acknowledgement of the resend just below it stopped at these bytes",
+    rules.NEXT_CAME_LATER: "an acknowledgement stopped just above these bytes, and the next ones came after them, "
+    "though by a copy that was sent before this",
     rules.NEVER_ACKED: "needless or not cannot be told: never acknowledged in this capture",
     rules.ACK_LOSS: "needless or not cannot be told: a lost acknowledgement would look the same",
     rules.PASSED: "needless or not cannot be told: the receiver asked for these bytes, so that data sent later had "
     "come without them (lost or overtaken), unless the network copied a packet",
-    rules.REORDERED: "needless or not cannot be told: this path reorders",
+    rules.PATH_REORDERS: "needless or not cannot be told: this path reorders",
     rules.UNORDERED: f"needless or not cannot be told: another port, whose clock may be {CLOCKS_NS / 1e6:.0f} ms off, "
     "recorded an acknowledgement of it {near:.1f} ms away",
     rules.CONTRADICTION: "needless or not cannot be told: the captures at the sender and at the receiver contradict "

@@ -26,9 +26,10 @@ SENT_ONCE, SACKED = -1, -2
 # known to have arrived before it, ECHO_BEFORE the latest timestamp that acknowledgements echoed before which stopped at
 # the row (0: none). DSACKS counts DSACKs, WHOLE_DSACKS those of all of the row, DSACKED_AT is the first; MAY_BE_NEEDED
 # is the last copy that may have been needed by them; NEEDED_AT is when the first retransmission known to be needed was
-# sent (0: none), PASSED_AT the same of one whose original was lost or overtaken; LATEST is the last pair.
+# sent (0: none), PASSED_AT the same of one whose original was lost or overtaken; LATEST is the last pair, NEEDLESS the
+# first of all of the row that is known to be needless (-1: none).
 (ACKED_AT, ACK_TSECR, ACK_OLDEST, NEWEST_BEFORE, ECHO_BEFORE, DSACKS, WHOLE_DSACKS, DSACKED_AT, MAY_BE_NEEDED,
- NEEDED_AT, PASSED_AT, COPIES, RETRANSMITTED_AT, LATEST, FACT_FIELDS) = range(15)  # fmt: skip
+ NEEDED_AT, PASSED_AT, COPIES, RETRANSMITTED_AT, LATEST, NEEDLESS, FACT_FIELDS) = range(16)  # fmt: skip
 # Columns of a pair, one retransmission (EVENT) of one scoreboard row (BOARD_ROW). COPY is the number of the copy
 # (0: the original), PREVIOUS the pair of the copy before it (-1: the original), WHOLE whether all of the row was
 # retransmitted, ALREADY_ACKED whether it had been acknowledged before, in the order of the capture.
@@ -133,7 +134,7 @@ def note_dsack(fact: Any, whole: bool, now: int) -> None:
 def init_facts(fact: Any, sent: int, acknowledged: bool) -> None:
     """Initialise the facts of a row, sent once at `sent`, that is about to be retransmitted."""
     fact[:] = 0
-    fact[DSACKED_AT], fact[ACKED_AT], fact[COPIES], fact[LATEST] = NEVER, NEVER, 1, -1
+    fact[DSACKED_AT], fact[ACKED_AT], fact[COPIES], fact[LATEST], fact[NEEDLESS] = NEVER, NEVER, 1, -1, -1
     fact[MAY_BE_NEEDED] = NEVER
     if acknowledged:  # at an unknown time before the retransmission
         note_first_ack(fact, sent, -1, 0, 0, 0)

@@ -26,6 +26,7 @@ from multitracer.tcp.scoreboard import (
     LATEST,
     MAY_BE_NEEDED,
     NEEDED_AT,
+    NEEDLESS,
     NEVER,
     NEWEST_BEFORE,
     NOTE,
@@ -50,13 +51,14 @@ from multitracer.tcp.scoreboard import (
     SegmentColumns,
     row_start,
 )  # fmt: skip
+from multitracer.tcp.sender_state import LEAST_RTT, REORDERED, ROWS, SENDS_DSACKS
 
 YES, NO, UNKNOWN = range(3)  # codes of schema.SPURIOUS
 
 # The rules; `because` is made from them.
 (ARRIVED, LOST, ACKED_BEFORE, DSACK, EIFEL_EARLIER, EIFEL_THIS, TOO_SOON, LATER_DELIVERED, STILL_MISSING, NEVER_ACKED,
- ACK_LOSS, REORDERED, NO_EVIDENCE, PARTIAL, NEXT_MISSING, CONTRADICTION, UNORDERED, DSACK_SINCE,
- PASSED, CODES) = range(20)  # fmt: skip
+ ACK_LOSS, PATH_REORDERS, NO_EVIDENCE, PARTIAL, NEXT_MISSING, CONTRADICTION, UNORDERED, DSACK_SINCE,
+ PASSED, NEXT_CAME_LATER, CODES) = range(21)  # fmt: skip
 
 
 @kernel
@@ -167,15 +169,15 @@ def infer_from_sender(
     before = time_ns[rows[copy - 1]]  # the latest of the earlier copies
     later = before < fact[NEWEST_BEFORE] or is_later(fact[ECHO_BEFORE], np.int64(tsval[rows[copy - 1]]))
     if later and fact[DSACKS] == 0:
-        return (UNKNOWN, REORDERED) if reordered else (NO, LATER_DELIVERED)
+        return (UNKNOWN, PATH_REORDERS) if reordered else (NO, LATER_DELIVERED)
     acked_send_time = event[R_ACKED_SEND_TIME]
     if event[R_OLDEST] == 1 and acked_send_time > before and fact[DSACKS] == 0:
         last_ack_at = sent - event[R_SINCE_ACK]
         if last_ack_at - acked_send_time >= least_rtt // 10 * 9 and acked_at - sent >= least_rtt // 10 * 9:
-            return (UNKNOWN, REORDERED) if reordered else (NO, STILL_MISSING)
+            return (UNKNOWN, PATH_REORDERS) if reordered else (NO, STILL_MISSING)
     if event[R_ASKED] == 1 and fact[DSACKS] == 0:
         # Whether it was overtaken by more than this, and came, neither SACK nor a timestamp tells.
-        return UNKNOWN, REORDERED if reordered else PASSED
+        return UNKNOWN, PATH_REORDERS if reordered else PASSED
     return UNKNOWN, ACK_LOSS if fact[ACK_OLDEST] == 1 else NO_EVIDENCE
 
 
@@ -196,6 +198,26 @@ def next_was_missing(k: int, ends: Any, notes: Any, facts: Any, seq: Any, needed
         and here[DSACKS] == 0
         and here[ACKED_AT] > below[ACKED_AT]
     )
+
+
+@kernel
+def next_came_later(k: int, board: Scoreboard, events: Any, segments: SegmentColumns, sent: int, sender: Any) -> bool:
+    """Whether what is just above row `k` came later than row `k`, and by a copy that was sent before segment `sent`.
+
+    On a path that keeps the order row `k` had then come by a copy sent before `sent`, too: what F-RTO concludes of a
+    timeout (RFC 5682), whatever the sender did after it. An acknowledgement stopped between the two, and of the copies
+    of the row above those from a needless one on had no part in it.
+    """
+    notes, facts, pairs = board.notes, board.facts, board.pairs
+    if k + 1 == sender[ROWS] or notes[k + 1, NOTE] < 0:
+        return False
+    if row_start(k + 1, board.ends, notes, segments.seq) != board.ends[k]:
+        return False
+    here, above = facts[notes[k, NOTE]], facts[notes[k + 1, NOTE]]
+    needless = above[NEEDLESS]
+    last = pairs[needless, PREVIOUS] if needless >= 0 else above[LATEST]
+    row = events[pairs[last, EVENT], R_ROW] if last >= 0 else notes[k + 1, ORIGINAL]
+    return bool(here[ACKED_AT] < above[ACKED_AT] < NEVER and row < sent)
 
 
 @kernel
@@ -236,11 +258,12 @@ def late_ack(rows: Any, copy: int, fact: Any, time_ns: Any, tsval: Any, least_rt
 
 @kernel
 def judge_pair(
-    pair: Any, event: Any, rows: Any, copies: int, board: Scoreboard, segments: SegmentColumns, least_rtt: int,
-    sends_dsacks: int, reordered: int,
+    number: int, event: Any, rows: Any, copies: int, board: Scoreboard, events: Any, segments: SegmentColumns,
+    sender: Any,
 ) -> Any:  # fmt: skip
     """(Code of SPURIOUS, rule) for one scoreboard row that an event retransmitted; `rows` are those of its copies."""
-    copy, k = pair[COPY], pair[BOARD_ROW]
+    pair = board.pairs[number]
+    copy, k, sends_dsacks, reordered = pair[COPY], pair[BOARD_ROW], sender[SENDS_DSACKS], sender[REORDERED]
     notes, facts, time_ns = board.notes, board.facts, segments.time_ns
     fact = facts[notes[k, NOTE]]
     if copy >= copies:
@@ -251,7 +274,7 @@ def judge_pair(
             return UNKNOWN, UNORDERED
     else:
         verdict, pair_rule = infer_from_sender(
-            rows, copies, pair, event, fact, time_ns, segments.tsval, least_rtt, sends_dsacks, reordered
+            rows, copies, pair, event, fact, time_ns, segments.tsval, sender[LEAST_RTT], sends_dsacks, reordered
         )
     if pair_rule == STILL_MISSING and answers_either(k, board.ends, notes, facts, segments.seq):
         verdict, pair_rule = UNKNOWN, NO_EVIDENCE
@@ -261,6 +284,10 @@ def judge_pair(
             verdict, pair_rule = NO, NEXT_MISSING
         elif next_was_missing(k, board.ends, notes, facts, segments.seq, PASSED_AT, before):
             pair_rule = PASSED
+        elif next_came_later(k, board, events, segments, rows[copy], sender):
+            verdict, pair_rule = YES, NEXT_CAME_LATER
+    if verdict == YES and pair[WHOLE] and (fact[NEEDLESS] < 0 or copy < board.pairs[fact[NEEDLESS], COPY]):
+        fact[NEEDLESS] = number
     if verdict == NO and copy == 1:
         fact[NEEDED_AT] = time_ns[rows[1]]
     elif pair_rule == PASSED and copy == 1:
@@ -271,42 +298,51 @@ def judge_pair(
 
 
 @kernel
-def judge(
-    board: Scoreboard, events: Any, segments: SegmentColumns, least_rtt: int, sends_dsacks: int, reordered: int,
-    rows: Any,
-) -> None:  # fmt: skip
+def judge(board: Scoreboard, events: Any, segments: SegmentColumns, sender: Any, rows: Any) -> None:
     """Judge every event of a direction; `rows` is scratch space for the rows of a segment's copies.
 
-    `sends_dsacks`: the receiver reported a duplicate, at any time. Only then its silence says that there was none.
+    `sender` is the state at the direction's end: whether the receiver ever reported a duplicate, for only then its
+    silence says that there was none, whether the path ever reordered, and the least round trip.
 
     A retransmission is spurious when all of its bytes had arrived before, needed when any had not. Where its order to
     acknowledgements is not known, only what these say counts, not when they came.
     """
-    notes, facts, pairs = board.notes, board.facts, board.pairs
     for event in events:
-        spurious, rule, undecided = True, NO_EVIDENCE, False
-        event[R_LATE_ACK], event[R_NEAR] = -1, segments.near[event[R_ROW]]
-        for number in range(event[R_PAIRS], event[R_PAIRS_END]):
-            pair = pairs[number]
-            copy, fact = pair[COPY], facts[notes[pair[BOARD_ROW], NOTE]]
-            copies = copies_of(pair, pairs, events, notes, fact, rows)
-            verdict, pair_rule = judge_pair(
-                pair, event, rows, copies, board, segments, least_rtt, sends_dsacks, reordered
-            )
-            if number == event[R_PAIRS] and copy < copies and not event[R_NEAR]:
-                event[R_LATE_ACK] = late_ack(
-                    rows, copy, fact, segments.time_ns, segments.tsval, least_rtt, sends_dsacks
-                )
-            if number == event[R_PAIRS] or verdict != YES or not undecided:
-                rule, event[R_COPIES], event[R_DSACKS] = pair_rule, fact[COPIES], fact[DSACKS]
-            if verdict == NO:
-                spurious, undecided = False, False
-                break
-            undecided = undecided or verdict == UNKNOWN
-        event[R_SPURIOUS] = UNKNOWN if undecided else (YES if spurious else NO)
-        event[R_RULE] = rule
-        if not event[R_NEAR]:
-            heed_receiver(event, segments.received[event[R_ROW]])
+        event[R_NEAR] = segments.near[event[R_ROW]]
+        judge_event(event, board, events, segments, sender, rows)
+    for at in range(len(events) - 1, -1, -1):  # what is above was sent again later
+        if events[at, R_SPURIOUS] == UNKNOWN:
+            judge_event(events[at], board, events, segments, sender, rows)
+
+
+@kernel
+def judge_event(
+    event: Any, board: Scoreboard, events: Any, segments: SegmentColumns, sender: Any, rows: Any
+) -> None:  # fmt: skip
+    """Judge one retransmission by the rows that it carried."""
+    notes, facts, pairs = board.notes, board.facts, board.pairs
+    spurious, rule, undecided = True, NO_EVIDENCE, False
+    event[R_LATE_ACK] = -1
+    for number in range(event[R_PAIRS], event[R_PAIRS_END]):
+        pair = pairs[number]
+        copy, fact = pair[COPY], facts[notes[pair[BOARD_ROW], NOTE]]
+        copies = copies_of(pair, pairs, events, notes, fact, rows)
+        verdict, pair_rule = judge_pair(number, event, rows, copies, board, events, segments, sender)
+        if number == event[R_PAIRS] and copy < copies and not event[R_NEAR]:
+            # An acknowledgement that stopped before what was sent before this copy answers an earlier one.
+            event[R_LATE_ACK] = 1 if pair_rule == NEXT_CAME_LATER else late_ack(
+                rows, copy, fact, segments.time_ns, segments.tsval, sender[LEAST_RTT], sender[SENDS_DSACKS]
+            )  # fmt: skip
+        if number == event[R_PAIRS] or verdict != YES or not undecided:
+            rule, event[R_COPIES], event[R_DSACKS] = pair_rule, fact[COPIES], fact[DSACKS]
+        if verdict == NO:
+            spurious, undecided = False, False
+            break
+        undecided = undecided or verdict == UNKNOWN
+    event[R_SPURIOUS] = UNKNOWN if undecided else (YES if spurious else NO)
+    event[R_RULE] = rule
+    if not event[R_NEAR]:
+        heed_receiver(event, segments.received[event[R_ROW]])
 
 
 @kernel

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sending import Segment, ack, again, data, judged, syn_ack
 
 from multitracer.compute import kernels
@@ -256,11 +258,98 @@ def test_an_acknowledgement_of_a_resend_that_stops_at_the_next_bytes_proves_them
     assert verdict(*both_at_once)[0] == "unknown"
 
 
+def test_what_was_sent_before_a_resend_and_came_after_its_bytes_proves_it_needless():
+    """As F-RTO (RFC 5682): an acknowledgement stops at the resent bytes, the next bytes' original came after it."""
+    script = (*WARM, *PAIR, again(500, 101, 201), ack(620, 201), again(621, 201, 301))
+    found = judged(*script, ack(640, 301))
+    assert found["spurious"].tolist() == ["yes", "yes"]
+    assert found["late_ack"].tolist() == [1, 1]
+    assert found["because"].iloc[0].endswith("by a copy that was sent before this")
+    assert judged(*script, ack(721, 301))["spurious"].tolist() == ["unknown", "unknown"]
+
+
+def test_of_several_timeouts_each_is_needless_that_came_after_the_originals():
+    """The timer ran out twice while the path held everything."""
+    resends = (again(500, 101, 201), again(1100, 101, 201), ack(1400, 201), again(1401, 201, 301), ack(1410, 301))
+    assert judged(*WARM, *PAIR, *resends)["spurious"].tolist() == ["yes", "yes", "yes"]
+
+
+def test_a_needless_resend_proves_that_of_the_bytes_below_and_so_on_downwards():
+    """The last of three came too soon for its resend; so the second had come before its own, and the first."""
+    script = (*WARM, *PAIR, data(202, 301, 401), again(500, 101, 201), ack(620, 201))
+    resent = (again(621, 201, 301), ack(700, 301), again(701, 301, 401), ack(710, 401))
+    assert judged(*script, *resent)["spurious"].tolist() == ["yes", "yes", "yes"]
+
+
+def test_the_next_bytes_prove_nothing_unless_they_came_later_and_in_order():
+    """One acknowledgement of both, bytes between them that were not captured, or a path that reorders."""
+    after = (again(500, 101, 201), ack(620, 201), again(621, 201, 301), ack(640, 301))
+    at_once = (again(500, 101, 201), again(501, 201, 301), ack(540, 301))
+    assert judged(*WARM, *PAIR, *after)["spurious"].iloc[0] == "yes"
+    assert judged(*WARM, *PAIR, *at_once)["because"].iloc[0].endswith("round trip (100.0 ms) after it")
+    between = (data(200, 101, 191), data(201, 201, 301), again(500, 101, 191), ack(620, 191), *after[2:])
+    assert judged(*WARM, *between)["spurious"].iloc[0] == "unknown"
+    reordered = (data(110, 401, 501), data(111, 501, 601), ack(230, 101, (501, 601)), ack(231, 101, (401, 601)))
+    assert judged(*WARM, *PAIR, *reordered, *after)["spurious"].iloc[0] == "unknown"
+
+
 def test_an_acknowledgement_of_several_segments_proves_nothing_of_the_next_bytes():
     """An ACK that covers two segments at once does not show which of them it waited for."""
     flight = (data(200, 101, 201), data(201, 201, 301), data(202, 301, 401))
     resends = (again(500, 101, 201), again(501, 201, 301), again(502, 301, 401))
     assert verdict(*WARM, *flight, *resends, ack(601, 301), ack(602, 401))[0] == "unknown"
+
+
+SENDS = st.lists(
+    st.tuples(
+        st.integers(1, 150), st.one_of(st.none(), st.integers(0, 9)), st.booleans(), st.integers(0, 400), st.booleans()
+    ),
+    min_size=2, max_size=25,
+)  # fmt: skip
+"""How long a sender waits before it sends, which segment (None: the next new one), whether the path loses it, how much
+longer than the least the path holds it, and whether the acknowledgement is lost."""
+
+
+@given(SENDS)
+def test_no_verdict_is_wrong_on_a_path_that_keeps_the_order(sends):
+    """A sender that sends anything again at any time, over a path with losses and delays, to a receiver without SACK.
+
+    Each way takes 50 ms at least, and more where something before was held.
+    """
+    segments, came, needless = on_ordered_path(sends)
+    resent = [one for one in segments if one.resent]
+    if not resent:
+        return
+    found = judged(*segments)
+    for one, told, before in zip(resent, found["spurious"], needless, strict=True):
+        assert told in ("unknown", "yes" if before else "no"), (one, came)
+
+
+def on_ordered_path(sends):
+    """The segments of a script at its sender, when each segment first came, and of resends whether they were needless.
+
+    A resend is needless if its bytes come by an earlier copy, or have come.
+    """
+    trips: list[tuple[float, Segment]] = [(segment.ms, segment) for segment in WARM]
+    now, new, way_free, back_free, came, needless = 200.0, 1, 0.0, 0.0, {0: 50.0}, []
+    for wait, which, lost, held, ack_lost in sends:
+        now += wait
+        number = new if which is None or which >= new else which
+        is_new, new = number == new, max(new, number + 1)
+        trips.append((now, (data if is_new else again)(now, 1 + 100 * number, 101 + 100 * number)))
+        if not is_new:
+            needless.append(number in came)
+        if lost:
+            continue
+        way_free = max(way_free, now + 50 + held)
+        came.setdefault(number, way_free)
+        have = {other for other, at in came.items() if at <= way_free}
+        edge = next(other for other in range(new + 1) if other not in have)
+        if not ack_lost:
+            back_free = max(back_free, way_free + 50)
+            trips.append((back_free + 0.5, ack(back_free + 0.5, 1 + 100 * edge)))
+    segments = [segment for _, segment in sorted(trips, key=lambda trip: trip[0])]
+    return segments, came, needless
 
 
 def test_a_clock_that_was_set_back_makes_no_acknowledgement_earlier():
