@@ -48,6 +48,7 @@ from multitracer.tcp.scoreboard import (
     row_start,
 )  # fmt: skip
 from multitracer.tcp.sender_state import (
+    ABOVE_RESEND,
     ACKED_SEND_TIME,
     ANEW_TOP,
     ASKED,
@@ -171,8 +172,7 @@ def on_retransmission(
         return False
     event = events[sender[EVENTS]]
     event[R_ROW], event[R_PAIRS], event[R_PAIRS_END] = row, number, number + stop - first
-    is_first_of_oldest = start == sender[UNA] and stop == first + 1 and notes[first, NOTE] < 0
-    note_resend(sender, event, is_first_of_oldest, stop - first, end - start)
+    note_resend(sender, board, event, start, first, stop, end - start)
     if sender[ANEW_TOP] > 0:
         decide_anew(sender, board, events[sender[EVENTS] - 1], segments, now)
     doubtful = sender[DOUBTFUL_WAIT]
@@ -212,7 +212,7 @@ def advance_una(sender: Any, board: Scoreboard, time_ns: Any, number: int, now: 
         note_answered(sender, time_ns[notes[stop - 1, ORIGINAL]], now)
     sender[FIRST_UNACKED], sender[UNA], sender[TIMER_START], sender[ACKED_SEND_TIME] = stop, number, now, -1
     sender[DUPACKS] = sender[EARLIER_DUPACKS] = sender[PROBE_SENT] = sender[BACKOFF] = sender[NEWEST_ECHO] = 0
-    sender[LOSS_TOLD] = sender[DOUBTFUL_WAIT] = sender[ASKED] = 0
+    sender[LOSS_TOLD] = sender[DOUBTFUL_WAIT] = sender[ASKED] = sender[ABOVE_RESEND] = 0
     note_progress(sender, number, now)
     return first
 

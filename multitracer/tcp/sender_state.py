@@ -37,7 +37,8 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
 # told nothing but a duplicate. LATEST_RESEND is the latest time at which one of the acknowledged segments was sent
 # again, of which any copy may have arrived (0: none was).
 # WITHOUT_SACK: the receiver's SYN does not permit SACK. ASKED counts the acknowledgements of UNA that repeat all of the
-# one before, by such a receiver. MAYBE_NEEDLESS counts resent segments, as their octets may have come before; NEEDED
+# one before, by such a receiver, and ABOVE_RESEND how many packets had been sent above the oldest data when that was
+# last sent again (0: it was not). MAYBE_NEEDLESS counts resent segments, as their octets may have come before; NEEDED
 # those of the latest resend, if it was asked for (0: it was not). ANSWERED is what MAYBE_NEEDLESS was when UNA last
 # advanced to data sent after all of these (-1: never). LAST_ACK is the latest row of the receiver with an
 # acknowledgement, but for keep-alives (-1: none). RECOVERED is the end of the recovery that the latest advance of UNA
@@ -49,8 +50,8 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
  PROBE_END, RECOVERY_STAMP, RECOVERY_RESENT, REORDERED, SACK_CAPABLE, SENDS_DSACKS, UNDONE_END, LAST_DUPACK,
  EARLIER_DUPACKS, LAST_RESENT, BY_TIMER, UNDONE_AT, UNDONE_OCTETS, ANEW_TOP, ANEW_END, FIRST_PARTIAL, LOSS_TOLD,
  DOUBTFUL_END, DOUBTFUL_WAIT, LAST_DSACK, LATEST_RESEND, WITHOUT_SACK, ASKED, MAYBE_NEEDLESS, ANSWERED, LAST_ACK,
- RECOVERED, NEEDED, FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW,
- SENDER_FIELDS) = range(54)  # fmt: skip
+ RECOVERED, NEEDED, ABOVE_RESEND, FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW,
+ SENDER_FIELDS) = range(55)  # fmt: skip
 
 PACKET_OCTETS, LEAST_PACKET_OCTETS = 1_460, 536
 """Octets of data in a packet of Ethernet, at most, and by default (RFC 9293 3.7.1): a longer record than the first is
@@ -93,22 +94,34 @@ def note_progress(sender: Any, number: int, now: int) -> None:
 
 @inlined
 def asks_for_missing(sender: Any) -> bool:
-    """Whether the receiver has asked for the oldest octets again because of data sent later (RFC 5681 4.2).
+    """Whether the receiver has asked for the oldest octets again because of data sent after their last copy.
 
-    It also repeats its number for each resent segment that it had before. The answers to those sent before the data
-    that the number acknowledges had come by then. That the network copied a packet, in either direction, is left out
-    of account: it is rare.
+    It repeats its number for each segment above them (RFC 5681 4.2), and for each resent one that it had before. The
+    answers to those sent before the data that the number acknowledges had come by then. That the network copied a
+    packet, in either direction, is left out of account: it is rare.
     """
-    return bool(sender[ANSWERED] >= 0 and sender[ASKED] > sender[MAYBE_NEEDLESS] - sender[ANSWERED])
+    needless = sender[MAYBE_NEEDLESS] - sender[ANSWERED]
+    return bool(sender[ANSWERED] >= 0 and sender[ASKED] > needless + sender[ABOVE_RESEND])
 
 
 @inlined
-def note_resend(sender: Any, event: Any, is_first_of_oldest: bool, rows: int, octets: int) -> None:
-    """Something was sent again, of so many scoreboard rows; a record of more than a packet's octets is several."""
-    event[R_ASKED] = 1 if is_first_of_oldest and asks_for_missing(sender) else 0
-    packets = rows if octets <= PACKET_OCTETS else max(rows, -(-octets // LEAST_PACKET_OCTETS))
+def note_resend(sender: Any, board: Scoreboard, event: Any, start: int, first: int, stop: int, octets: int) -> None:
+    """Octets from `start` on, scoreboard rows first..stop-1, were sent again in one record."""
+    of_oldest = start == sender[UNA] and stop == first + 1
+    event[R_ASKED] = 1 if of_oldest and asks_for_missing(sender) else 0
+    packets = max(stop - first, packets_of(octets))
     sender[MAYBE_NEEDLESS] += packets
     sender[NEEDED] = packets if event[R_ASKED] == 1 else 0
+    if start <= sender[UNA] and sender[WITHOUT_SACK]:
+        sender[ABOVE_RESEND] = 0
+        for k in range(first + 1, sender[ROWS]):
+            sender[ABOVE_RESEND] += packets_of(board.ends[k] - board.ends[k - 1])
+
+
+@inlined
+def packets_of(octets: int) -> int:
+    """How many packets a record of so many octets is at most; one of more than a packet's octets is several."""
+    return 1 if octets <= PACKET_OCTETS else -(-octets // LEAST_PACKET_OCTETS)
 
 
 @inlined
