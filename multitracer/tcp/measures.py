@@ -198,7 +198,7 @@ def _table(point: Ints, connection: Ints, ends: Ints, slot: Any) -> pd.DataFrame
         "sender": np.tile(np.array([0, 1]), len(slot)),
     }  # fmt: skip
     for i, name in enumerate(COUNTS):
-        table[name] = of[PACKETS + i].ravel()
+        table[name] = of[PACKETS + i].flatten()  # a copy: the other fields need not be kept
     acknowledged, seen = (of[ACKED] != UNSEEN).ravel(), of[PACKETS] > 0
     # An end of which no packet was captured, but whose packets are acknowledged, did send: nobody knows what.
     table["captured"] = seen.ravel() | ~acknowledged
@@ -206,7 +206,7 @@ def _table(point: Ints, connection: Ints, ends: Ints, slot: Any) -> pd.DataFrame
     for name in ("duplicate_acks", "window_probes"):
         table[name] = np.where(seen[:, ::-1].ravel(), table[name], np.nan)
     for name, field in (("data_from_ns", DATA_FROM_NS), ("data_acked_ns", DATA_ACKED_NS)):
-        table[name] = of[field].ravel()
+        table[name] = of[field].flatten()
     table["peer_window_min_bytes"] = of[LEAST_WINDOW][:, ::-1].ravel()
     table["throughput_bps"] = _throughput(of).ravel()
     table["goodput_bps"] = _goodput(of).ravel()
@@ -216,7 +216,7 @@ def _table(point: Ints, connection: Ints, ends: Ints, slot: Any) -> pd.DataFrame
 def _by_field(pairs: Ints, slot: Any) -> Ints:
     """The states of both ends of the slots, each field in a row of its own: (field, slot, end).
 
-    In blocks that stay in the cache: a field is every 36th number of the states, so that each would be a miss.
+    In blocks that stay in the cache: the numbers of a field lie so far apart that each would be a miss.
     """
     of = np.empty((STATE_FIELDS, len(slot), 2), dtype=np.int64)
     for first in range(0, len(slot), BLOCK_SLOTS):

@@ -27,9 +27,10 @@ SENT_ONCE, SACKED = -1, -2
 # the row (0: none). DSACKS counts DSACKs, WHOLE_DSACKS those of all of the row, DSACKED_AT is the first; MAY_BE_NEEDED
 # is the last copy that may have been needed by them; NEEDED_AT is when the first retransmission known to be needed was
 # sent (0: none), PASSED_AT the same of one whose original was lost or overtaken; LATEST is the last pair, NEEDLESS the
-# first of all of the row that is known to be needless (-1: none).
+# first that is known to be needless (-1: none). Up to REPORTED_TO the row was reported once more than WHOLE_DSACKS tells
+# (0: it was not).
 (ACKED_AT, ACK_TSECR, ACK_OLDEST, NEWEST_BEFORE, ECHO_BEFORE, DSACKS, WHOLE_DSACKS, DSACKED_AT, MAY_BE_NEEDED,
- NEEDED_AT, PASSED_AT, COPIES, RETRANSMITTED_AT, LATEST, NEEDLESS, FACT_FIELDS) = range(16)  # fmt: skip
+ NEEDED_AT, PASSED_AT, COPIES, RETRANSMITTED_AT, LATEST, NEEDLESS, REPORTED_TO, FACT_FIELDS) = range(17)  # fmt: skip
 # Columns of a pair, one retransmission (EVENT) of one scoreboard row (BOARD_ROW). COPY is the number of the copy
 # (0: the original), PREVIOUS the pair of the copy before it (-1: the original), WHOLE whether all of the row was
 # retransmitted, ALREADY_ACKED whether it had been acknowledged before, in the order of the capture.
@@ -117,15 +118,19 @@ def note_first_ack(fact: Any, now: int, tsecr: int, oldest: int, newest_before: 
 
 
 @kernel
-def note_dsack(fact: Any, whole: bool, now: int) -> None:
-    """Note a DSACK of a retransmitted row, of the `whole` or of a part.
+def note_dsack(fact: Any, start: int, end: int, left: int, right: int, now: int) -> None:
+    """Note that the receiver reported octets left..right-1 as received twice, of a retransmitted row start..end-1.
 
-    Of the copies sent by now one more has arrived than duplicates of the whole are reported. So the first to arrive is
-    not among the last ones, as many as there are reports: these were needless, whichever of them came.
+    A record of several packets is reported packet by packet: reports that follow one another to its end are of the
+    whole. Of the copies sent by now one more has arrived than duplicates of the whole are reported. So the first to
+    arrive is not among the last ones, as many as there are reports: these were needless, whichever of them came.
     """
     fact[DSACKS] += 1
     fact[DSACKED_AT] = min(fact[DSACKED_AT], now)
-    if whole:
+    if left <= max(start, fact[REPORTED_TO]):
+        fact[REPORTED_TO] = max(fact[REPORTED_TO], right)
+    if fact[REPORTED_TO] >= end:
+        fact[REPORTED_TO] = 0
         fact[WHOLE_DSACKS] += 1
         fact[MAY_BE_NEEDED] = min(fact[MAY_BE_NEEDED], fact[COPIES] - 1 - fact[WHOLE_DSACKS])
 

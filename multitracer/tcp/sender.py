@@ -48,7 +48,6 @@ from multitracer.tcp.scoreboard import (
     row_start,
 )  # fmt: skip
 from multitracer.tcp.sender_state import (
-    ABOVE_RESEND,
     ACKED_SEND_TIME,
     ANEW_TOP,
     ASKED,
@@ -88,6 +87,7 @@ from multitracer.tcp.sender_state import (
     note_asked,
     note_progress,
     note_resend,
+    note_unmarked,
     update_rto,
 )  # fmt: skip
 
@@ -161,8 +161,7 @@ def on_retransmission(
     time_ns, seq = segments.time_ns, segments.seq
     split_row(sender, board, seq, start)
     split_row(sender, board, seq, end)
-    first = first_above(ends, sender[ROWS], start, sender[FIRST_UNACKED])
-    stop = first
+    stop = first = first_above(ends, sender[ROWS], start, sender[FIRST_UNACKED])
     while stop < sender[ROWS] and row_start(stop, ends, notes, seq) < end:
         stop += 1
     if first == stop:
@@ -172,7 +171,7 @@ def on_retransmission(
         return False
     event = events[sender[EVENTS]]
     event[R_ROW], event[R_PAIRS], event[R_PAIRS_END] = row, number, number + stop - first
-    note_resend(sender, board, event, start, first, stop, end - start)
+    note_resend(sender, board, events, start, first, stop, end - start)
     if sender[ANEW_TOP] > 0:
         decide_anew(sender, board, events[sender[EVENTS] - 1], segments, now)
     doubtful = sender[DOUBTFUL_WAIT]
@@ -212,7 +211,7 @@ def advance_una(sender: Any, board: Scoreboard, time_ns: Any, number: int, now: 
         note_answered(sender, time_ns[notes[stop - 1, ORIGINAL]], now)
     sender[FIRST_UNACKED], sender[UNA], sender[TIMER_START], sender[ACKED_SEND_TIME] = stop, number, now, -1
     sender[DUPACKS] = sender[EARLIER_DUPACKS] = sender[PROBE_SENT] = sender[BACKOFF] = sender[NEWEST_ECHO] = 0
-    sender[LOSS_TOLD] = sender[DOUBTFUL_WAIT] = sender[ASKED] = sender[ABOVE_RESEND] = 0
+    sender[LOSS_TOLD] = sender[DOUBTFUL_WAIT] = sender[ASKED] = 0
     note_progress(sender, number, now)
     return first
 
@@ -314,7 +313,7 @@ def on_dsack_block(sender: Any, board: Scoreboard, seq: Any, left: int, right: i
     k = first_above(ends, sender[ROWS], left, sender[FIRST_UNACKED])
     while k < sender[ROWS] and row_start(k, ends, notes, seq) < right:
         if notes[k, NOTE] >= 0:
-            note_dsack(facts[notes[k, NOTE]], left <= row_start(k, ends, notes, seq) and ends[k] <= right, now)
+            note_dsack(facts[notes[k, NOTE]], row_start(k, ends, notes, seq), ends[k], left, right, now)
             sender[RECOVERY_RESENT] -= 1
         k += 1
     if sender[RECOVERY_RESENT] <= 0 and sender[RECOVERY_END] > sender[UNA]:
@@ -441,6 +440,8 @@ def replay_sender(
             ):
                 sender[NEXT_ROW] = index
                 return False
+            if number < sender[TOP] and not word & (1 << RESENT):
+                note_unmarked(sender, number, number + length)
             if number + length > sender[TOP]:  # bytes above TOP in a retransmission are new data
                 on_new_data(sender, board, row, number + length, now)
     if sender[ANEW_TOP] > 0:

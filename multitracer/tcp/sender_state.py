@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from multitracer.compute.kernels import inlined, kernel
-from multitracer.tcp.scoreboard import NEVER, ORIGINAL, R_ASKED, Scoreboard, SegmentColumns
+from multitracer.tcp.scoreboard import (
+    EVENT,
+    LATEST,
+    NEVER,
+    NOTE,
+    ORIGINAL,
+    R_ASKED,
+    R_ROW,
+    Scoreboard,
+    SegmentColumns,
+)  # fmt: skip
 
 SECOND = 1_000_000_000
 MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which is longer
@@ -37,12 +47,12 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
 # told nothing but a duplicate. LATEST_RESEND is the latest time at which one of the acknowledged segments was sent
 # again, of which any copy may have arrived (0: none was).
 # WITHOUT_SACK: the receiver's SYN does not permit SACK. ASKED counts the acknowledgements of UNA that repeat all of the
-# one before, by such a receiver, and ABOVE_RESEND how many packets had been sent above the oldest data when that was
-# last sent again (0: it was not). MAYBE_NEEDLESS counts resent segments, as their octets may have come before; NEEDED
+# one before, by such a receiver. MAYBE_NEEDLESS counts resent segments, as their octets may have come before; NEEDED
 # those of the latest resend, if it was asked for (0: it was not). ANSWERED is what MAYBE_NEEDLESS was when UNA last
 # advanced to data sent after all of these (-1: never). LAST_ACK is the latest row of the receiver with an
 # acknowledgement, but for keep-alives (-1: none). RECOVERED is the end of the recovery that the latest advance of UNA
-# ended (-1: it ended none); of one that was undone before, UNDONE_END is.
+# ended (-1: it ended none); of one that was undone before, UNDONE_END is. Octets UNMARKED_FROM to UNMARKED_TO-1 hold
+# all that were sent below TOP without being marked as retransmissions: probes of a closed window, or captured late.
 # FIRST_UNACKED is the first scoreboard row that is not fully acknowledged, ROWS the number of rows; FACTS, EVENTS and
 # PAIRS count facts, events and pairs; NEXT_BLOCK follows the latest SACK block, NEXT_ROW is the next row to replay.
 (UNA, TOP, HIGH_SACK, RECOVERY_END, SIMPLE_FROM, DUPACKS, SRTT, RTTVAR, RTO, LEAST_RTT,
@@ -50,8 +60,8 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
  PROBE_END, RECOVERY_STAMP, RECOVERY_RESENT, REORDERED, SACK_CAPABLE, SENDS_DSACKS, UNDONE_END, LAST_DUPACK,
  EARLIER_DUPACKS, LAST_RESENT, BY_TIMER, UNDONE_AT, UNDONE_OCTETS, ANEW_TOP, ANEW_END, FIRST_PARTIAL, LOSS_TOLD,
  DOUBTFUL_END, DOUBTFUL_WAIT, LAST_DSACK, LATEST_RESEND, WITHOUT_SACK, ASKED, MAYBE_NEEDLESS, ANSWERED, LAST_ACK,
- RECOVERED, NEEDED, ABOVE_RESEND, FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW,
- SENDER_FIELDS) = range(55)  # fmt: skip
+ RECOVERED, NEEDED, UNMARKED_FROM, UNMARKED_TO, FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW,
+ SENDER_FIELDS) = range(56)  # fmt: skip
 
 PACKET_OCTETS, LEAST_PACKET_OCTETS = 1_460, 536
 """Octets of data in a packet of Ethernet, at most, and by default (RFC 9293 3.7.1): a longer record than the first is
@@ -65,6 +75,7 @@ def new_sender(sender: Any, first_sample: int) -> None:
     sender[RECOVERY_END] = sender[ACKED_SEND_TIME] = sender[PROBE_END] = sender[RECOVERY_STAMP] = -1
     sender[UNDONE_END] = sender[ANSWERED] = sender[LAST_ACK] = sender[RECOVERED] = -1
     sender[RTO], sender[LEAST_RTT], sender[SIMPLE_FROM], sender[LAST_PROGRESS] = SECOND, NEVER, NEVER, NEVER
+    sender[UNMARKED_FROM], sender[UNMARKED_TO] = NEVER, -NEVER
     if first_sample > 0:
         update_rto(sender, first_sample)
 
@@ -93,29 +104,41 @@ def note_progress(sender: Any, number: int, now: int) -> None:
 
 
 @inlined
-def asks_for_missing(sender: Any) -> bool:
+def asks_for_missing(sender: Any, board: Scoreboard, events: Any) -> bool:
     """Whether the receiver has asked for the oldest octets again because of data sent after their last copy.
 
-    It repeats its number for each segment above them (RFC 5681 4.2), and for each resent one that it had before. The
+    It repeats its number for each packet above them (RFC 5681 4.2), and for each resent one that it had before. The
     answers to those sent before the data that the number acknowledges had come by then. That the network copied a
     packet, in either direction, is left out of account: it is rare.
     """
-    needless = sender[MAYBE_NEEDLESS] - sender[ANSWERED]
-    return bool(sender[ANSWERED] >= 0 and sender[ASKED] > needless + sender[ABOVE_RESEND])
+    asked, first = sender[ASKED] - (sender[MAYBE_NEEDLESS] - sender[ANSWERED]), sender[FIRST_UNACKED]
+    note = board.notes[first, NOTE]
+    if sender[ANSWERED] < 0 or asked <= 0 or note < 0:
+        return bool(sender[ANSWERED] >= 0 and asked > 0)
+    resent = events[board.pairs[board.facts[note, LATEST], EVENT], R_ROW]
+    for k in range(first + 1, sender[ROWS]):
+        if board.notes[k, ORIGINAL] < resent:
+            asked -= packets_of(board.ends[k] - board.ends[k - 1])
+    return bool(asked > 0)
 
 
 @inlined
-def note_resend(sender: Any, board: Scoreboard, event: Any, start: int, first: int, stop: int, octets: int) -> None:
-    """Octets from `start` on, scoreboard rows first..stop-1, were sent again in one record."""
-    of_oldest = start == sender[UNA] and stop == first + 1
-    event[R_ASKED] = 1 if of_oldest and asks_for_missing(sender) else 0
+def note_resend(sender: Any, board: Scoreboard, events: Any, start: int, first: int, stop: int, octets: int) -> None:
+    """Octets from `start` on, scoreboard rows first..stop-1, were sent again in one record, the latest of `events`."""
+    of_oldest = first == sender[FIRST_UNACKED] and start == sender[UNA] and stop == first + 1
+    whole = board.ends[first] <= start + octets
+    asked = of_oldest and whole and asks_for_missing(sender, board, events)
     packets = max(stop - first, packets_of(octets))
+    events[sender[EVENTS], R_ASKED] = 1 if asked else 0
     sender[MAYBE_NEEDLESS] += packets
-    sender[NEEDED] = packets if event[R_ASKED] == 1 else 0
-    if start <= sender[UNA] and sender[WITHOUT_SACK]:
-        sender[ABOVE_RESEND] = 0
-        for k in range(first + 1, sender[ROWS]):
-            sender[ABOVE_RESEND] += packets_of(board.ends[k] - board.ends[k - 1])
+    sender[NEEDED] = packets if asked else 0
+
+
+@inlined
+def note_unmarked(sender: Any, start: int, end: int) -> None:
+    """Octets start..end-1, some of them below TOP, were sent, and are not marked as a retransmission."""
+    sender[UNMARKED_FROM] = min(sender[UNMARKED_FROM], start)
+    sender[UNMARKED_TO] = max(sender[UNMARKED_TO], end)
 
 
 @inlined

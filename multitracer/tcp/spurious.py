@@ -47,11 +47,12 @@ from multitracer.tcp.scoreboard import (
     R_SINCE_ACK,
     R_SPURIOUS,
     WHOLE,
+    WHOLE_DSACKS,
     Scoreboard,
     SegmentColumns,
     row_start,
 )  # fmt: skip
-from multitracer.tcp.sender_state import LEAST_RTT, REORDERED, ROWS, SENDS_DSACKS
+from multitracer.tcp.sender_state import LEAST_RTT, REORDERED, ROWS, SENDS_DSACKS, UNMARKED_FROM, UNMARKED_TO
 
 YES, NO, UNKNOWN = range(3)  # codes of schema.SPURIOUS
 
@@ -124,7 +125,7 @@ def told_by_receiver(rows: Any, copies: int, copy: int, fact: Any, tsval: Any, s
     arrived first (RFC 3522). Duplicates that this timestamp contradicts were made by the network.
     """
     resends = fact[COPIES] - 1
-    if fact[DSACKS] >= resends:
+    if fact[WHOLE_DSACKS] >= resends:
         return YES, DSACK
     first = eifel_first_copy(rows, copies, fact, tsval, sends_dsacks)
     if first < copy and copy > fact[MAY_BE_NEEDED]:
@@ -205,31 +206,38 @@ def next_came_later(k: int, board: Scoreboard, events: Any, segments: SegmentCol
     """Whether what is just above row `k` came later than row `k`, and by a copy that was sent before segment `sent`.
 
     On a path that keeps the order row `k` had then come by a copy sent before `sent`, too: what F-RTO concludes of a
-    timeout (RFC 5682), whatever the sender did after it. An acknowledgement stopped between the two, and of the copies
-    of the row above those from a needless one on had no part in it.
+    timeout (RFC 5682), whatever the sender did after it. An acknowledgement stopped between the two, or a selective one
+    covered the first alone, and of the copies of the row above those from a needless one on had no part in it. All
+    copies must have been captured, in the order in which they were sent. Data sent later than the row above that came
+    before row `k` shows that the path did not keep the order.
     """
     notes, facts, pairs = board.notes, board.facts, board.pairs
     if k + 1 == sender[ROWS] or notes[k + 1, NOTE] < 0:
         return False
-    if row_start(k + 1, board.ends, notes, segments.seq) != board.ends[k]:
+    above_start, above_end = row_start(k + 1, board.ends, notes, segments.seq), board.ends[k + 1]
+    unmarked = above_start < sender[UNMARKED_TO] and sender[UNMARKED_FROM] < above_end
+    if above_start != board.ends[k] or unmarked:
         return False
     here, above = facts[notes[k, NOTE]], facts[notes[k + 1, NOTE]]
+    # A cumulative acknowledgement of what is above, and another than that of row `k`, came after it, by any clock.
+    if above[ACKED_AT] == NEVER or above[ACK_TSECR] < 0 or above[ACKED_AT] == here[ACKED_AT]:
+        return False
     needless = above[NEEDLESS]
     last = pairs[needless, PREVIOUS] if needless >= 0 else above[LATEST]
     row = events[pairs[last, EVENT], R_ROW] if last >= 0 else notes[k + 1, ORIGINAL]
-    return bool(here[ACKED_AT] < above[ACKED_AT] < NEVER and row < sent)
+    return bool(row < sent and here[NEWEST_BEFORE] <= segments.time_ns[row])
 
 
 @kernel
-def answers_either(k: int, ends: Any, notes: Any, facts: Any, seq: Any) -> bool:
-    """Whether the acknowledgement that stopped at row `k` may answer the first copy of what is just below it.
+def answers_either(k: int, ends: Any, notes: Any, facts: Any, seq: Any, before: int) -> bool:
+    """Whether the acknowledgement that stopped at row `k` may answer a copy of what is just below it sent by `before`.
 
-    That was sent again, and not certainly in need: its first copy, sent before row `k`, may have been slow, as on
+    That was sent again, and no copy later than `before` was certainly in need: an earlier one may have been slow, as on
     a link that repairs its losses.
     """
     if k == 0 or ends[k - 1] != row_start(k, ends, notes, seq) or notes[k - 1, NOTE] < 0:
         return False
-    return bool(facts[notes[k - 1, NOTE], NEEDED_AT] <= 0)
+    return bool(facts[notes[k - 1, NOTE], NEEDED_AT] <= before)
 
 
 @kernel
@@ -276,17 +284,17 @@ def judge_pair(
         verdict, pair_rule = infer_from_sender(
             rows, copies, pair, event, fact, time_ns, segments.tsval, sender[LEAST_RTT], sends_dsacks, reordered
         )
-    if pair_rule == STILL_MISSING and answers_either(k, board.ends, notes, facts, segments.seq):
+    before = time_ns[rows[copy - 1]]
+    if pair_rule == STILL_MISSING and answers_either(k, board.ends, notes, facts, segments.seq, before):
         verdict, pair_rule = UNKNOWN, NO_EVIDENCE
     if verdict == UNKNOWN and not reordered:
-        before = time_ns[rows[copy - 1]]
         if next_was_missing(k, board.ends, notes, facts, segments.seq, NEEDED_AT, before):
             verdict, pair_rule = NO, NEXT_MISSING
         elif next_was_missing(k, board.ends, notes, facts, segments.seq, PASSED_AT, before):
             pair_rule = PASSED
-        elif next_came_later(k, board, events, segments, rows[copy], sender):
+        elif pair_rule != PASSED and next_came_later(k, board, events, segments, rows[copy], sender):
             verdict, pair_rule = YES, NEXT_CAME_LATER
-    if verdict == YES and pair[WHOLE] and (fact[NEEDLESS] < 0 or copy < board.pairs[fact[NEEDLESS], COPY]):
+    if verdict == YES and (fact[NEEDLESS] < 0 or copy < board.pairs[fact[NEEDLESS], COPY]):
         fact[NEEDLESS] = number
     if verdict == NO and copy == 1:
         fact[NEEDED_AT] = time_ns[rows[1]]
@@ -334,7 +342,7 @@ def judge_event(
                 rows, copy, fact, segments.time_ns, segments.tsval, sender[LEAST_RTT], sender[SENDS_DSACKS]
             )  # fmt: skip
         if number == event[R_PAIRS] or verdict != YES or not undecided:
-            rule, event[R_COPIES], event[R_DSACKS] = pair_rule, fact[COPIES], fact[DSACKS]
+            rule, event[R_COPIES], event[R_DSACKS] = pair_rule, fact[COPIES], fact[WHOLE_DSACKS]
         if verdict == NO:
             spurious, undecided = False, False
             break
