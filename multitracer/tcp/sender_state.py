@@ -52,7 +52,7 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
 # advanced to data sent after all of these (-1: never). LAST_ACK is the latest row of the receiver with an
 # acknowledgement, but for keep-alives (-1: none). RECOVERED is the end of the recovery that the latest advance of UNA
 # ended (-1: it ended none); of one that was undone before, UNDONE_END is. Octets UNMARKED_FROM to UNMARKED_TO-1 hold
-# all that were sent below TOP without being marked as retransmissions: probes of a closed window, or captured late.
+# all above UNA that were sent below TOP without being marked as resent: probes of a closed window, or captured late.
 # FIRST_UNACKED is the first scoreboard row that is not fully acknowledged, ROWS the number of rows; FACTS, EVENTS and
 # PAIRS count facts, events and pairs; NEXT_BLOCK follows the latest SACK block, NEXT_ROW is the next row to replay.
 (UNA, TOP, HIGH_SACK, RECOVERY_END, SIMPLE_FROM, DUPACKS, SRTT, RTTVAR, RTO, LEAST_RTT,
@@ -112,13 +112,14 @@ def asks_for_missing(sender: Any, board: Scoreboard, events: Any) -> bool:
     packet, in either direction, is left out of account: it is rare.
     """
     asked, first = sender[ASKED] - (sender[MAYBE_NEEDLESS] - sender[ANSWERED]), sender[FIRST_UNACKED]
+    if sender[ANSWERED] < 0 or asked <= 0:
+        return False
     note = board.notes[first, NOTE]
-    if sender[ANSWERED] < 0 or asked <= 0 or note < 0:
-        return bool(sender[ANSWERED] >= 0 and asked > 0)
-    resent = events[board.pairs[board.facts[note, LATEST], EVENT], R_ROW]
-    for k in range(first + 1, sender[ROWS]):
-        if board.notes[k, ORIGINAL] < resent:
-            asked -= packets_of(board.ends[k] - board.ends[k - 1])
+    if note >= 0:
+        resent = events[board.pairs[board.facts[note, LATEST], EVENT], R_ROW]
+        for k in range(first + 1, sender[ROWS]):
+            if board.notes[k, ORIGINAL] < resent:
+                asked -= packets_of(board.ends[k] - board.ends[k - 1])
     return bool(asked > 0)
 
 
@@ -136,9 +137,13 @@ def note_resend(sender: Any, board: Scoreboard, events: Any, start: int, first: 
 
 @inlined
 def note_unmarked(sender: Any, start: int, end: int) -> None:
-    """Octets start..end-1, some of them below TOP, were sent, and are not marked as a retransmission."""
-    sender[UNMARKED_FROM] = min(sender[UNMARKED_FROM], start)
-    sender[UNMARKED_TO] = max(sender[UNMARKED_TO], end)
+    """Octets start..end-1, some of them below TOP, were sent, and are not marked as a retransmission.
+
+    Of a keep-alive all octets were acknowledged before.
+    """
+    if end > sender[UNA]:
+        sender[UNMARKED_FROM] = min(sender[UNMARKED_FROM], start)
+        sender[UNMARKED_TO] = max(sender[UNMARKED_TO], end)
 
 
 @inlined
