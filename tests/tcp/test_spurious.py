@@ -283,6 +283,8 @@ def test_what_was_sent_before_a_resend_and_came_after_its_bytes_proves_it_needle
     assert found["late_ack"].tolist() == [1, 1]
     assert found["because"].iloc[0].endswith("by a copy that was sent before this")
     assert judged(*script, ack(721, 301))["spurious"].tolist() == ["unknown", "unknown"]
+    keep_alives = data(150, 100, 101), data(900, 300, 301)
+    assert judged(*WARM, keep_alives[0], *PAIR, *AFTER, keep_alives[1])["spurious"].tolist() == ["yes", "yes"]
 
 
 def test_of_several_timeouts_each_is_needless_that_came_after_the_originals():
