@@ -23,12 +23,12 @@ SENT_ONCE, SACKED = -1, -2
 # Columns of `facts`, per row that was retransmitted; times in ns. ACKED_AT is when the first acknowledgement,
 # cumulative or selective, covered it (NEVER: none). Of that acknowledgement: ACK_TSECR is its echoed timestamp (-1 if
 # selective), ACK_OLDEST whether the row was the oldest unacknowledged data, NEWEST_BEFORE the latest send time of data
-# known to have arrived before it, ECHO_BEFORE the latest timestamp that acknowledgements echoed before which stopped at
-# the row (0: none). DSACKS counts DSACKs, WHOLE_DSACKS those of all of the row, DSACKED_AT is the first; MAY_BE_NEEDED
-# is the last copy that may have been needed by them; NEEDED_AT is when the first retransmission known to be needed was
-# sent (0: none), PASSED_AT the same of one whose original was lost or overtaken; LATEST is the last pair, NEEDLESS the
-# first that is known to be needless (-1: none). Up to REPORTED_TO the row was reported once more than WHOLE_DSACKS
-# tells (0: it was not).
+# known to have arrived while the row had not, ECHO_BEFORE the latest timestamp that acknowledgements echoed before that
+# stopped at the row (0: none). DSACKS counts DSACKs, WHOLE_DSACKS those of all of the row, DSACKED_AT is the first;
+# MAY_BE_NEEDED is the last copy that may have been needed by them; NEEDED_AT is when the first retransmission known to
+# be needed was sent (0: none), PASSED_AT the same of one whose original was lost or overtaken; LATEST is the last pair,
+# NEEDLESS the first that is known to be needless (-1: none). Up to REPORTED_TO the row was reported once more than
+# WHOLE_DSACKS tells (0: it was not).
 (ACKED_AT, ACK_TSECR, ACK_OLDEST, NEWEST_BEFORE, ECHO_BEFORE, DSACKS, WHOLE_DSACKS, DSACKED_AT, MAY_BE_NEEDED,
  NEEDED_AT, PASSED_AT, COPIES, RETRANSMITTED_AT, LATEST, NEEDLESS, REPORTED_TO, FACT_FIELDS) = range(17)  # fmt: skip
 # Columns of a pair, one retransmission (EVENT) of one scoreboard row (BOARD_ROW). COPY is the number of the copy

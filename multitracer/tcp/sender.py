@@ -64,9 +64,11 @@ from multitracer.tcp.sender_state import (
     LAST_DUPACK,
     LAST_PROGRESS,
     LAST_SENT,
+    LEAST_BLOCKS,
     LOSS_TOLD,
     NEWEST_ARRIVED,
     NEWEST_ECHO,
+    NEWEST_LISTED,
     NEXT_BLOCK,
     NEXT_ROW,
     PAIRS,
@@ -85,6 +87,7 @@ from multitracer.tcp.sender_state import (
     WITHOUT_SACK,
     note_answered,
     note_asked,
+    note_echo,
     note_progress,
     note_resend,
     note_unmarked,
@@ -245,7 +248,8 @@ def on_cumulative_ack(
         if note >= 0:
             oldest = 1 if row_start(k, ends, notes, seq) <= una else 0
             note_arrived_resend(sender, facts[note])
-            note_first_ack(facts[note], now, tsecr, oldest, newest_before, oldest * echo_before)
+            newest = newest_before if oldest else sender[NEWEST_LISTED]
+            note_first_ack(facts[note], now, tsecr, oldest, newest, oldest * echo_before)
             resent = True
         elif note == SENT_ONCE:
             note_delivery(sender, ends[k], sent, newest_before)
@@ -298,7 +302,7 @@ def on_sack_block(
             if facts[note, ACKED_AT] == NEVER and earliest == NEVER:
                 earliest = 0
             note_arrived_resend(sender, facts[note])
-            note_first_ack(facts[note], now, -1, 0, newest_before, 0)
+            note_first_ack(facts[note], now, -1, 0, sender[NEWEST_LISTED], 0)
             sender[NEWEST_ARRIVED] = max(sender[NEWEST_ARRIVED], time_ns[notes[k, ORIGINAL]])
         k += 1
     sender[HIGH_SACK] = max(sender[HIGH_SACK], right)
@@ -325,7 +329,7 @@ def on_sack(
     sender: Any, board: Scoreboard, segments: SegmentColumns, blocks: Any, row: int, newest_before: int, now: int
 ) -> int:
     """Process the SACK blocks of segment `row`; returns what `on_sack_block` does, -1 for a DSACK without news."""
-    at = first_above(blocks[SEGMENT], blocks.shape[1], row - 1, sender[NEXT_BLOCK])
+    began = at = first_above(blocks[SEGMENT], blocks.shape[1], row - 1, sender[NEXT_BLOCK])
     earliest: Any = NEVER
     dsack = False
     while at < blocks.shape[1] and blocks[SEGMENT, at] == row:
@@ -337,6 +341,8 @@ def on_sack(
             earliest = min(earliest, on_sack_block(sender, board, segments, left, right, newest_before, now))
         at += 1
     sender[NEXT_BLOCK] = at
+    if at - began < LEAST_BLOCKS:  # there was room for more
+        sender[NEWEST_LISTED] = sender[NEWEST_ARRIVED]
     return -1 if dsack and earliest == NEVER else int(earliest)
 
 
@@ -380,13 +386,6 @@ def on_ack_segment(
     if advances and sender[RECOVERY_END] > number and was_needless(sender, board, segments.tsecr[row]):
         undo_recovery(sender, now)
     note_loss_told(sender, board, now)
-
-
-@inlined
-def note_echo(sender: Any, tsecr: int) -> None:
-    """An acknowledgement echoes a timestamp: a segment that carried it has arrived (RFC 7323 4.3)."""
-    if tsecr > 0 and (sender[NEWEST_ECHO] == 0 or (tsecr - sender[NEWEST_ECHO]) & 0xFFFFFFFF < 0x80000000):
-        sender[NEWEST_ECHO] = tsecr
 
 
 @kernel

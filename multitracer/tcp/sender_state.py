@@ -24,11 +24,12 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
 # Bytes below UNA are acknowledged, below TOP sent, below HIGH_SACK selectively acknowledged except for holes; a
 # recovery lasts until RECOVERY_END is acknowledged (-1: none). Bytes from SIMPLE_FROM on were sent once, in order of
 # time, and not selectively acknowledged.
-# NEWEST_ARRIVED is the latest time at which a segment known to have arrived was first sent, NEWEST_ECHO the latest
-# timestamp that acknowledgements of UNA echoed (0: none), ACKED_SEND_TIME when the last segment was sent that the
-# latest cumulative acknowledgement covered (-1: none), LAST_PROGRESS when an acknowledgement last advanced UNA or
-# selectively acknowledged something new, TIMER_START when the retransmission timer was last restarted, BACKOFF how many
-# timeouts there were since.
+# NEWEST_ARRIVED is the latest time at which a segment known to have arrived was first sent, NEWEST_LISTED what that was
+# when an acknowledgement last had room for all blocks of what had come, NEWEST_ECHO the latest timestamp that
+# acknowledgements of UNA echoed (0: none), ACKED_SEND_TIME when the last segment was sent that the latest cumulative
+# acknowledgement covered (-1: none), LAST_PROGRESS when an acknowledgement last advanced UNA or selectively
+# acknowledged something new, TIMER_START when the retransmission timer was last restarted, BACKOFF how many timeouts
+# there were since.
 # PROBE_SENT: a tail loss probe was sent since UNA advanced; PROBE_END: TOP when the probe was sent that is not yet
 # answered (RFC 8985 7.4; -1: none). RECOVERY_STAMP is the timestamp of the recovery's first retransmission (-1:
 # none), RECOVERY_RESENT how many of its retransmissions no DSACK has reported.
@@ -60,12 +61,16 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
  PROBE_END, RECOVERY_STAMP, RECOVERY_RESENT, REORDERED, SACK_CAPABLE, SENDS_DSACKS, UNDONE_END, LAST_DUPACK,
  EARLIER_DUPACKS, LAST_RESENT, BY_TIMER, UNDONE_AT, UNDONE_OCTETS, ANEW_TOP, ANEW_END, FIRST_PARTIAL, LOSS_TOLD,
  DOUBTFUL_END, DOUBTFUL_WAIT, LAST_DSACK, LATEST_RESEND, WITHOUT_SACK, ASKED, MAYBE_NEEDLESS, ANSWERED, LAST_ACK,
- RECOVERED, NEEDED, UNMARKED_FROM, UNMARKED_TO, FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW,
- SENDER_FIELDS) = range(56)  # fmt: skip
+ RECOVERED, NEEDED, NEWEST_LISTED, UNMARKED_FROM, UNMARKED_TO, FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK,
+ NEXT_ROW, SENDER_FIELDS) = range(57)  # fmt: skip
 
 PACKET_OCTETS, LEAST_PACKET_OCTETS = 1_460, 536
 """Octets of data in a packet of Ethernet, at most, and by default (RFC 9293 3.7.1): a longer record than the first is
 several packets, which leave the host later; how many is not known, but hardly more than of the second."""
+
+
+LEAST_BLOCKS = 3
+"""An acknowledgement with fewer blocks had room for more: beside timestamps there is room for three (RFC 2018 3)."""
 
 
 @kernel
@@ -101,6 +106,13 @@ def note_progress(sender: Any, number: int, now: int) -> None:
         sender[RECOVERY_END] = sender[RECOVERY_STAMP] = -1
     elif sender[FIRST_PARTIAL] == 0:
         sender[FIRST_PARTIAL] = now
+
+
+@inlined
+def note_echo(sender: Any, tsecr: int) -> None:
+    """An acknowledgement echoes a timestamp: a segment that carried it has arrived (RFC 7323 4.3)."""
+    if tsecr > 0 and (sender[NEWEST_ECHO] == 0 or (tsecr - sender[NEWEST_ECHO]) & 0xFFFFFFFF < 0x80000000):
+        sender[NEWEST_ECHO] = tsecr
 
 
 @inlined

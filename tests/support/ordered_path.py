@@ -12,6 +12,8 @@ from sending import Block, Segment, ack, again, data, syn_ack
 
 PACKET = 1_460
 WAY_MS, DELAYED_MS = 50.0, 40.0
+MOST_BLOCKS = 3
+"""Beside timestamps."""
 
 
 @dataclass
@@ -52,13 +54,13 @@ class Receiver:
         return next(number for number in range(len(self.have) + 1) if number not in self.have)
 
     def said(self, dsack: Block | None = None) -> Segment:
-        """The acknowledgement that it would send now, with all blocks, though the option has room for three or four."""
+        """The acknowledgement that it would send now; with a block of a duplicate there is room for one less."""
         blocks: list[Block] = []
         for packet in self.recent if self.sack else ():
             block = octets(self._end(packet, -1), self._end(packet, 1) + 1)
             if block not in blocks:
                 blocks.append(block)
-        return ack(0, octets(0, self.edge)[1], *blocks, dsack=dsack)
+        return ack(0, octets(0, self.edge)[1], *blocks[: MOST_BLOCKS - (dsack is not None)], dsack=dsack)
 
     def _end(self, packet: int, step: int) -> int:
         while packet + step in self.have:

@@ -141,6 +141,16 @@ def test_a_segment_sent_twice_that_arrived_first_proves_a_loss():
     assert verdict(*script) == ("no", "data sent later had been delivered while these bytes were still missing")
 
 
+def test_what_a_full_list_of_blocks_leaves_out_may_have_come():
+    """Beside three blocks there is no room for a fourth, whose own acknowledgement was lost (RFC 2018 3)."""
+    flight = [data(200 + n, 101 + 100 * n, 201 + 100 * n) for n in range(9)]
+    blocks = (901, 1001), (701, 801), (501, 601)
+    resent = [again(311 + n, first, first + 100) for n, first in enumerate((101, 201, 301, 401, 601, 801))]
+    full = judged(*WARM, *flight, ack(310, 101, *blocks), *resent, ack(430, 1001))
+    room = judged(*WARM, *flight, ack(309, 101, *blocks[1:]), ack(310, 101, *blocks), *resent, ack(430, 1001))
+    assert [table["spurious"].tolist()[:3] for table in (full, room)] == [["no", "unknown", "unknown"], ["no"] * 3]
+
+
 FLIGHT = tuple(data(200 + n, 101 + 100 * n, 201 + 100 * n) for n in range(4))
 WITHOUT_SACK = syn_ack(-1, sack=False)
 RESENT = (again(303, 101, 201), ack(403, 501))
