@@ -11,6 +11,7 @@ Whether the receiver delivers in sequence makes no difference here.
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -61,7 +62,8 @@ class _Number:
     """1: the PDU before ended an SDU with its last octet; 2: with the octet before its last."""
     cuts: bool = False
     """The sender discarded all before this number (MRW)."""
-    reached: int = -1
+    sent: list[tuple[int, int]] = field(default_factory=list)
+    """Which octets of the data field were sent so far: start and end of each stretch."""
 
 
 @dataclass
@@ -185,9 +187,22 @@ def _modulus(protocol: str, largest: int) -> int:
 
 def _add_frame(number: _Number, table: _Columns, at: int) -> None:
     so, size = max(table["so"][at], 0), max(table["payload_bytes"][at], 0)
-    first = not number.frames or so + size > number.reached
+    # Segments need not come in order, and the log may lack those before (36.322 5.1.3).
+    first = _extend_stretches(number.sent, so, so + size) or not number.frames
     number.frames.append(_Frame(at, so, size, first))
-    number.reached = max(number.reached, so + size)
+
+
+def _extend_stretches(stretches: list[tuple[int, int]], start: int, end: int) -> bool:
+    """Add start..end-1 to stretches in order that do not touch; returns whether any of it is new."""
+    at = stop = bisect.bisect_left(stretches, start, key=lambda one: one[1])
+    while stop < len(stretches) and stretches[stop][0] <= end:
+        stop += 1
+    touching = stretches[at:stop]
+    if start >= end or any(first <= start and end <= last for first, last in touching):
+        return False
+    edges = [start, end, *(edge for one in touching for edge in one)]
+    stretches[at:stop] = [(min(edges), max(edges))]
+    return True
 
 
 def _umts(number: _Number, data: bytes | None, lis: tuple[int, ...] | None, size: int, length: int, *rest: int) -> None:
