@@ -24,13 +24,15 @@ SENT_ONCE, SACKED = -1, -2
 # cumulative or selective, covered it (NEVER: none). Of that acknowledgement: ACK_TSECR is its echoed timestamp (-1 if
 # selective), ACK_OLDEST whether the row was the oldest unacknowledged data, NEWEST_BEFORE the latest send time of data
 # known to have arrived while the row had not, ECHO_BEFORE the latest timestamp that acknowledgements echoed before that
-# stopped at the row (0: none). DSACKS counts DSACKs, WHOLE_DSACKS those of all of the row, DSACKED_AT is the first;
-# MAY_BE_NEEDED is the last copy that may have been needed by them; NEEDED_AT is when the first retransmission known to
-# be needed was sent (0: none), PASSED_AT the same of one whose original was lost or overtaken; LATEST is the last pair,
-# NEEDLESS the first that is known to be needless (-1: none). Up to REPORTED_TO the row was reported once more than
-# WHOLE_DSACKS tells (0: it was not).
+# stopped at the row (0: none). DSACKS counts DSACKs of any part of the row, WHOLE_DSACKS those of all of it, DSACKED_AT
+# is the first; MAY_BE_NEEDED is the last copy that may have been needed by them; NEEDED_AT is when the first
+# retransmission known to be needed was sent (0: none), PASSED_AT the same of one whose original was lost or overtaken;
+# LATEST is the last pair, NEEDLESS the first that is known to be needless (-1: none). From its start up to REPORTED_TO
+# the row was reported once more than WHOLE_DSACKS tells (-NEVER: it was not). RESENDS is how often an octet of it was
+# sent again at most: resends of parts that follow one another, up to RESENT_TO (NEVER: none), count once.
 (ACKED_AT, ACK_TSECR, ACK_OLDEST, NEWEST_BEFORE, ECHO_BEFORE, DSACKS, WHOLE_DSACKS, DSACKED_AT, MAY_BE_NEEDED,
- NEEDED_AT, PASSED_AT, COPIES, RETRANSMITTED_AT, LATEST, NEEDLESS, REPORTED_TO, FACT_FIELDS) = range(17)  # fmt: skip
+ NEEDED_AT, PASSED_AT, COPIES, RETRANSMITTED_AT, LATEST, NEEDLESS, REPORTED_TO, RESENDS,
+ RESENT_TO, FACT_FIELDS) = range(19)  # fmt: skip
 # Columns of a pair, one retransmission (EVENT) of one scoreboard row (BOARD_ROW). COPY is the number of the copy
 # (0: the original), PREVIOUS the pair of the copy before it (-1: the original), WHOLE whether all of the row was
 # retransmitted, ALREADY_ACKED whether it had been acknowledged before, in the order of the capture.
@@ -130,7 +132,7 @@ def note_dsack(fact: Any, start: int, end: int, left: int, right: int, now: int)
     if left <= max(start, fact[REPORTED_TO]):
         fact[REPORTED_TO] = max(fact[REPORTED_TO], right)
     if fact[REPORTED_TO] >= end:
-        fact[REPORTED_TO] = 0
+        fact[REPORTED_TO] = -NEVER
         fact[WHOLE_DSACKS] += 1
         fact[MAY_BE_NEEDED] = min(fact[MAY_BE_NEEDED], fact[COPIES] - 1 - fact[WHOLE_DSACKS])
 
@@ -140,15 +142,20 @@ def init_facts(fact: Any, sent: int, acknowledged: bool) -> None:
     """Initialise the facts of a row, sent once at `sent`, that is about to be retransmitted."""
     fact[:] = 0
     fact[DSACKED_AT], fact[ACKED_AT], fact[COPIES], fact[LATEST], fact[NEEDLESS] = NEVER, NEVER, 1, -1, -1
-    fact[MAY_BE_NEEDED] = NEVER
+    fact[MAY_BE_NEEDED], fact[REPORTED_TO], fact[RESENT_TO] = NEVER, -NEVER, NEVER
     if acknowledged:  # at an unknown time before the retransmission
         note_first_ack(fact, sent, -1, 0, 0, 0)
 
 
 @kernel
-def note_copy(fact: Any, pair: Any, number: int, event: int, k: int, whole: int, now: int) -> None:
-    """Fill `pair`, which is number `number`: row `k` was retransmitted by `event` at `now`."""
+def note_copy(
+    fact: Any, pair: Any, number: int, event: int, k: int, whole: int, now: int, start: int, end: int
+) -> None:
+    """Fill `pair`, which is number `number`: row `k` was sent again by `event`, of octets start..end-1, at `now`."""
     pair[EVENT], pair[BOARD_ROW], pair[COPY] = event, k, fact[COPIES]
     pair[PREVIOUS], pair[WHOLE], pair[ALREADY_ACKED] = fact[LATEST], whole, 1 if fact[ACKED_AT] != NEVER else 0
     fact[LATEST], fact[RETRANSMITTED_AT] = number, now
     fact[COPIES] += 1
+    if whole or start < fact[RESENT_TO]:
+        fact[RESENDS] += 1
+    fact[RESENT_TO] = NEVER if whole else end

@@ -190,7 +190,7 @@ def on_retransmission(
             notes[k, NOTE] = sender[FACTS]
             sender[FACTS] += 1
         whole = 1 if start <= row_start(k, ends, notes, seq) and end >= ends[k] else 0
-        note_copy(facts[notes[k, NOTE]], pairs[number], number, sender[EVENTS], k, whole, now)
+        note_copy(facts[notes[k, NOTE]], pairs[number], number, sender[EVENTS], k, whole, now, start, end)
         number += 1
     sender[SIMPLE_FROM] = max(sender[SIMPLE_FROM], ends[stop - 1])
     sender[PAIRS] = number
@@ -331,7 +331,7 @@ def on_sack(
     """Process the SACK blocks of segment `row`; returns what `on_sack_block` does, -1 for a DSACK without news."""
     began = at = first_above(blocks[SEGMENT], blocks.shape[1], row - 1, sender[NEXT_BLOCK])
     earliest: Any = NEVER
-    dsack = False
+    dsack, top = False, -NEVER
     while at < blocks.shape[1] and blocks[SEGMENT, at] == row:
         left, right = blocks[LEFT, at], blocks[RIGHT, at]
         if blocks[IS_DSACK, at]:
@@ -339,9 +339,10 @@ def on_sack(
             sender[SENDS_DSACKS], dsack = 1, True
         else:
             earliest = min(earliest, on_sack_block(sender, board, segments, left, right, newest_before, now))
+            top = max(top, right)
         at += 1
     sender[NEXT_BLOCK] = at
-    if at - began < LEAST_BLOCKS:  # there was room for more
+    if at - began < LEAST_BLOCKS and top == sender[HIGH_SACK] and segments.ack[row] >= sender[UNA]:  # room, and new
         sender[NEWEST_LISTED] = sender[NEWEST_ARRIVED]
     return -1 if dsack and earliest == NEVER else int(earliest)
 

@@ -46,6 +46,7 @@ from multitracer.tcp.scoreboard import (
     R_RULE,
     R_SINCE_ACK,
     R_SPURIOUS,
+    RESENDS,
     WHOLE,
     WHOLE_DSACKS,
     Scoreboard,
@@ -125,7 +126,7 @@ def told_by_receiver(rows: Any, copies: int, copy: int, fact: Any, tsval: Any, s
     arrived first (RFC 3522). Duplicates that this timestamp contradicts were made by the network.
     """
     resends = fact[COPIES] - 1
-    if fact[WHOLE_DSACKS] >= resends:
+    if fact[WHOLE_DSACKS] >= fact[RESENDS]:
         return YES, DSACK
     first = eifel_first_copy(rows, copies, fact, tsval, sends_dsacks)
     if first < copy and copy > fact[MAY_BE_NEEDED]:
@@ -207,9 +208,9 @@ def next_came_later(k: int, board: Scoreboard, events: Any, segments: SegmentCol
 
     On a path that keeps the order row `k` had then come by a copy sent before `sent`, too: what F-RTO concludes of a
     timeout (RFC 5682), whatever the sender did after it. An acknowledgement stopped between the two, or a selective one
-    covered the first alone, and of the copies of the row above those from a needless one on had no part in it. All
-    copies must have been captured, in the order in which they were sent. Data sent later than the row above that came
-    before row `k` shows that the path did not keep the order.
+    covered the first alone. Of the copies of the row above those from a needless one on are left out: it had come
+    before them. All copies must have been captured, in the order in which they were sent. Data sent later than the row
+    above that came before row `k` shows that the path did not keep the order.
     """
     notes, facts, pairs = board.notes, board.facts, board.pairs
     if k + 1 == sender[ROWS] or notes[k + 1, NOTE] < 0:
@@ -285,7 +286,10 @@ def judge_pair(
             rows, copies, pair, event, fact, time_ns, segments.tsval, sender[LEAST_RTT], sends_dsacks, reordered
         )
     before = time_ns[rows[copy - 1]]
-    if pair_rule == STILL_MISSING and answers_either(k, board.ends, notes, facts, segments.seq, before):
+    if pair_rule == STILL_MISSING and (
+        number > event[R_PAIRS]  # only the oldest bytes were asked for
+        or answers_either(k, board.ends, notes, facts, segments.seq, before)
+    ):
         verdict, pair_rule = UNKNOWN, NO_EVIDENCE
     if verdict == UNKNOWN and not reordered:
         if next_was_missing(k, board.ends, notes, facts, segments.seq, NEEDED_AT, before):
@@ -342,7 +346,7 @@ def judge_event(
                 rows, copy, fact, segments.time_ns, segments.tsval, sender[LEAST_RTT], sender[SENDS_DSACKS]
             )  # fmt: skip
         if number == event[R_PAIRS] or verdict != YES or not undecided:
-            rule, event[R_COPIES], event[R_DSACKS] = pair_rule, fact[COPIES], fact[WHOLE_DSACKS]
+            rule, event[R_COPIES], event[R_DSACKS] = pair_rule, fact[RESENDS] + 1, fact[WHOLE_DSACKS]
         if verdict == NO:
             spurious, undecided = False, False
             break

@@ -79,7 +79,7 @@ def test_each_copy_refers_to_the_one_before():
     init_facts(fact, 10, False)
     notes[0, 1] = 0
     for number, now in ((0, 100), (1, 200)):
-        note_copy(fact, pairs[number], number, number, 0, 1, now)
+        note_copy(fact, pairs[number], number, number, 0, 1, now, 1, 101)
     assert pairs[:, [COPY, PREVIOUS]].tolist() == [[1, -1], [2, 0]]
     assert fact[[COPIES, LATEST, RETRANSMITTED_AT]].tolist() == [3, 1, 200]
     assert last_sent(0, notes, fact[None], time_ns) == 200

@@ -147,6 +147,8 @@ def test_what_a_full_list_of_blocks_leaves_out_may_have_come():
     blocks = (901, 1001), (701, 801), (501, 601)
     resent = [again(311 + n, first, first + 100) for n, first in enumerate((101, 201, 301, 401, 601, 801))]
     full = judged(*WARM, *flight, ack(310, 101, *blocks), *resent, ack(430, 1001))
+    late = judged(*WARM, *flight, ack(310, 101, *blocks), ack(310.5, 101, blocks[2]), *resent, ack(430, 1001))
+    assert late["spurious"].equals(full["spurious"])
     room = judged(*WARM, *flight, ack(309, 101, *blocks[1:]), ack(310, 101, *blocks), *resent, ack(430, 1001))
     assert [table["spurious"].tolist()[:3] for table in (full, room)] == [["no", "unknown", "unknown"], ["no"] * 3]
 
@@ -266,6 +268,13 @@ def test_an_acknowledgement_that_may_answer_a_slow_first_copy_proves_nothing_of_
     assert verdict(*script)[0] == "unknown"
 
 
+def test_of_a_resend_of_two_segments_an_acknowledgement_asks_only_for_the_first():
+    """What is above may have come before, and be acknowledged only with it; the first had been sent again already."""
+    flight = [data(200, 101, 201, stamp=20), *(data(201 + n, 201 + 100 * n, 301 + 100 * n, stamp=50) for n in range(2))]
+    resends = (again(500, 101, 201, stamp=50), again(550, 201, 301, stamp=55), ack(600, 201, echo=50))
+    assert verdict(*REPORTS, *flight, *resends, again(601, 201, 401, stamp=60), ack(702, 401))[0] == "unknown"
+
+
 def test_an_acknowledgement_that_may_answer_an_earlier_resend_proves_nothing_of_later_bytes():
     """The path held the second resend, of both segments; the third, of the first alone, came later."""
     flight = (*WARM, *PAIR, data(202, 301, 401), ack(310, 101, (301, 401)))
@@ -283,6 +292,17 @@ def test_an_acknowledgement_of_a_resend_that_stops_at_the_next_bytes_proves_them
     assert verdict(*script) == ("no", "the acknowledgement of the resend just below it stopped at these bytes")
     both_at_once = (*script[:-2], ack(601, 301))
     assert verdict(*both_at_once)[0] == "unknown"
+
+
+def test_resends_of_the_parts_of_a_record_count_as_one_of_the_whole():
+    """It was sent again whole, then packet by packet; each octet was reported twice of three copies."""
+    resends = (again(500, 101, 301), again(900, 101, 201), again(901, 201, 301), ack(1000, 301))
+    halves = [ack(1001 + n, 301, dsack=half) for n, half in enumerate(((101, 201), (201, 301)) * 2)]
+    script = (syn_ack(-1), *WARM, data(200, 101, 301), *resends)
+    assert judged(*script, *halves)["spurious"].tolist() == ["yes"] * 3
+    assert judged(*script, *halves[:3])["spurious"].iloc[0] == "unknown"
+    same_part = (*resends[:2], again(901, 101, 201), ack(1000, 301))
+    assert judged(*script[:4], *same_part, *halves)["spurious"].iloc[0] == "unknown"
 
 
 def test_what_was_sent_before_a_resend_and_came_after_its_bytes_proves_it_needless():
@@ -359,6 +379,8 @@ def test_reports_of_a_part_do_not_make_the_resend_of_a_whole_record_needless():
     assert verdict(*script, ack(601, 301, dsack=(201, 301))) == (
         "yes", "the receiver reported 1 duplicates of 2 copies (DSACK)",
     )  # fmt: skip
+    below = (data(0, -999, -899), ack(100, -899), data(200, -899, -699), again(500, -899, -699))
+    assert verdict(syn_ack(-1), *below, ack(600, -699, dsack=(-899, -799)))[0] == "unknown"
 
 
 def test_an_acknowledgement_of_several_segments_proves_nothing_of_the_next_bytes():
