@@ -342,7 +342,7 @@ def on_sack(
             top = max(top, right)
         at += 1
     sender[NEXT_BLOCK] = at
-    if at - began < LEAST_BLOCKS and top == sender[HIGH_SACK] and segments.ack[row] >= sender[UNA]:  # room, and new
+    if at - began < LEAST_BLOCKS and top == sender[HIGH_SACK] and segments.ack[row] >= sender[UNA]:
         sender[NEWEST_LISTED] = sender[NEWEST_ARRIVED]
     return -1 if dsack and earliest == NEVER else int(earliest)
 

@@ -25,11 +25,11 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
 # recovery lasts until RECOVERY_END is acknowledged (-1: none). Bytes from SIMPLE_FROM on were sent once, in order of
 # time, and not selectively acknowledged.
 # NEWEST_ARRIVED is the latest time at which a segment known to have arrived was first sent, NEWEST_LISTED what that was
-# when an acknowledgement last had room for all blocks of what had come, NEWEST_ECHO the latest timestamp that
-# acknowledgements of UNA echoed (0: none), ACKED_SEND_TIME when the last segment was sent that the latest cumulative
-# acknowledgement covered (-1: none), LAST_PROGRESS when an acknowledgement last advanced UNA or selectively
-# acknowledged something new, TIMER_START when the retransmission timer was last restarted, BACKOFF how many timeouts
-# there were since.
+# when the newest acknowledgement last had room for more blocks than it listed, so that what it left out was missing.
+# NEWEST_ECHO is the latest timestamp that acknowledgements of UNA echoed (0: none), ACKED_SEND_TIME when the last
+# segment was sent that the latest cumulative acknowledgement covered (-1: none), LAST_PROGRESS when an acknowledgement
+# last advanced UNA or selectively acknowledged something new, TIMER_START when the retransmission timer was last
+# restarted, BACKOFF how many timeouts there were since.
 # PROBE_SENT: a tail loss probe was sent since UNA advanced; PROBE_END: TOP when the probe was sent that is not yet
 # answered (RFC 8985 7.4; -1: none). RECOVERY_STAMP is the timestamp of the recovery's first retransmission (-1:
 # none), RECOVERY_RESENT how many of its retransmissions no DSACK has reported.
