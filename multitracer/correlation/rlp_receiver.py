@@ -62,11 +62,12 @@ def frames_taken(frames: pd.DataFrame, received: Ints, reverse: int) -> Taken | 
     return Taken(np.array(rows_taken, dtype=np.int64), np.array(numbers, dtype=np.int64))
 
 
-def renumbered(frames: pd.DataFrame, heard: Taken) -> pd.DataFrame:
-    """The frames with the numbers that the receiver counted."""
-    numbers = frames["sn_unwrapped"].to_numpy().copy()
+def as_taken(frames: pd.DataFrame, heard: Taken) -> pd.DataFrame:
+    """The frames with the numbers that the receiver counted, and the times at which it delivered them in sequence."""
+    numbers, times = (frames[name].to_numpy().copy() for name in ("sn_unwrapped", "time_ns"))
     numbers[heard.rows] = heard.numbers
-    return frames.assign(sn_unwrapped=numbers)
+    times[heard.rows] = np.maximum.accumulate(times[heard.rows])
+    return frames.assign(sn_unwrapped=numbers, time_ns=times)
 
 
 class _Receiver:
@@ -79,6 +80,8 @@ class _Receiver:
         """(Row, number) of each frame."""
         self.expected, self.known = 0, False
         """Where the window begins; not known before the log's first frame that tells."""
+        self.first: list[tuple[int, int]] | None = []
+        """(Row, N(S)) of what came before the first N(R), from which alone it is told; None afterwards."""
         self.waiting: dict[int, int] = {}
         """The rows of frames out of sequence, by number."""
         self.resetting = False
@@ -96,6 +99,7 @@ class _Receiver:
         """A reset: numbers begin at zero."""
         self.begin(0)
         self.waiting.clear()
+        self.first = None
 
     def sends(self, kind: str, nr: int) -> bool:
         """A frame of its own; whether its N(R) is where the window began when it was made, which may be long before."""
@@ -105,11 +109,21 @@ class _Receiver:
         self.told += kind in _ACKNOWLEDGING or kind in ASKING_TYPES
         if kind not in _ACKNOWLEDGING:
             return True
-        if not self.known:
-            self.begin(nr)
+        if not self.known or (self.first is not None and nr not in self.held):
+            self.begin_anew(nr)
+        self.first = None
         while self.held and self.held[0] != nr:
             self.held.popleft()
         return bool(self.held)
+
+    def begin_anew(self, number: int) -> None:
+        """The window began here when the log did: the first frame that came was not the next in sequence."""
+        came, self.first = self.first or [], None
+        for kept in (self.waiting, self.delivered, self.held):
+            kept.clear()
+        self.begin(number)
+        for row, sn in came:
+            self.take(row, sn)
 
     def receives(self, row: int, kind: str, sn: int, poll: bool, command: bool) -> None:
         """A frame of the other end."""
@@ -127,6 +141,8 @@ class _Receiver:
 
     def take(self, row: int, sn: int) -> None:
         """An information frame."""
+        if self.first is not None:
+            self.first.append((row, sn))
         if not self.known:
             self.begin(sn)
         number = self.expected + (sn - self.expected) % rlp.MODULUS

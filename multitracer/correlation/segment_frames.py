@@ -18,7 +18,7 @@ from multitracer.correlation.candidates import UNRELATED, CandidateSegments, Fie
 from multitracer.correlation.delivery import NEVER, acknowledged, delivered, taken
 from multitracer.correlation.headers import header
 from multitracer.correlation.matching import Ends, Offer, match
-from multitracer.correlation.rlp_receiver import frames_taken, renumbered
+from multitracer.correlation.rlp_receiver import frames_taken, as_taken
 from multitracer.correlation.sizes import SizedPacket, match_sizes
 from multitracer.link import reassembly_rlc, reassembly_rlp, reassembly_wifi
 from multitracer.link.coverage import one_log
@@ -197,8 +197,8 @@ class _LinkMatcher:
         if heard is None:
             moves = received[(frames["type"] == "MRW").to_numpy()[received]]
             return delivered(self.packets, reassemble(frames, received, protocol), frames, protocol, moves=moves)
-        far = reassemble(renumbered(frames, heard), heard.rows, protocol)
-        return delivered(self.packets, far, frames, protocol, is_exact=True)
+        frames = as_taken(frames, heard)
+        return delivered(self.packets, reassemble(frames, heard.rows, protocol), frames, protocol, is_exact=True)
 
     def _offers(self) -> list[Offer]:
         return [

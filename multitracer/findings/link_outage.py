@@ -108,10 +108,11 @@ def _heard(observed: Observations, bearer: int) -> Iterator[Finding]:
         end = int(reset[0]) if len(reset) else end
         near = slice(*np.searchsorted(mine.time, (start - link_rtt // 2, end)).tolist())
         time, within, repeat = mine.time[near], mine.time[near] >= start, mine.repeat[near]
-        # What was sent less than a round trip before the next good frame may have come with it.
-        failed = within & mine.sent[near] & (len(reset) > 0 or time < end - link_rtt)
-        # What was under way when the last good one came may have come, too, unless the other log shows otherwise.
-        under_way = ~within & mine.missed[near]
+        # What was sent less than a round trip before the next good frame may have come with it, and what was under way
+        # when the last good one came may have come, too, unless the other log shows otherwise.
+        missed = mine.missed[near]
+        failed = within & mine.sent[near] & (missed | (len(reset) > 0) | (time < end - link_rtt))
+        under_way = ~within & missed
         erased = within & mine.bad[near]
         last = int(time[failed | under_way | erased].max(initial=start))
         if last > start and end - last > limit:

@@ -27,6 +27,7 @@ _DOUBTS = (
     "a log of the link lacks frames then",
     "others may have waited behind a lost packet and come then",
     "a packet that was sent between the two never came",
+    "the receiver's capture does not have that segment",
 )
 
 
@@ -45,7 +46,8 @@ def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each gap longer than the threshold during which the link repeated frames.
 
     Likely only where packets that the link carried before were lost, which may have been the gap, where others may have
-    waited behind a lost one and come in the gap, or where a log lacks frames in the gap, which may have brought others.
+    waited behind a lost one and come in the gap, where a log lacks frames in the gap, which may have brought others, or
+    where the receiver's capture lacks the packet that ended it.
     """
     table, link_rtt = observed.segment_frames, observed.link_rtt_ns
     assert table is not None  # by NEEDS
@@ -63,7 +65,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
         order = np.lexsort((came["first_frame_ns"].to_numpy(), delivered))
         came, delivered = came.iloc[order], delivered[order]
         first, repeats = came["first_frame_ns"].to_numpy(), came["frame_retransmissions"].to_numpy()
-        spoilt = _spoilt(group, first)
+        spoilt, seen = _spoilt(group, first), _captured(observed, came["segment"].to_numpy())
         waits = _waits(observed, came, given_up_of(int(link)))
         # Before its first frame the segment that came next was not there to be repeated.
         begins = np.maximum(delivered[:-1], first[1:])
@@ -77,12 +79,13 @@ def detect(observed: Observations) -> Iterator[Finding]:
             sure = row["matched_by"] == "payload" and not observed.monitored(int(link)) and not spoilt[at]
             logged = observed.logged(int(link), max(start - longest, begun), end)
             waited = bool(((waits[:, 0] < end) & (waits[:, 1] > start)).any())
-            verdict = "confirmed" if sure and certain > 0 and logged and not waited else "likely"
+            unseen = bool(seen.any()) and not seen[at + 1]
+            verdict = "confirmed" if sure and certain > 0 and logged and not (waited or unseen) else "likely"
             yield Finding(
                 "link-recovery-hole", "link", int(connection), start, end, verdict,
                 f"nothing reached TCP for {(end - start) / 1e6:.0f} ms (link round trip {link_rtt / 1e6:.0f} ms)"
                 f" while the link made {repeated} repeats of the frames of the segment that came next"
-                + _likely_only(not logged, waited, bool(spoilt[at])),
+                + _likely_only(not logged, waited, bool(spoilt[at]), unseen),
                 {"gap_ms": (end - start) / 1e6, "link_rtt_ms": link_rtt / 1e6, "sender": sender,
                  "frame_retransmissions": repeated, "seq": int(row["seq"])},
                 bearer=observed.bearer_number(int(link)),

@@ -12,16 +12,18 @@ import rlp_story
 from recorded import frames_in, losses
 from rlp_story import POSITION, SIDE, SLOT_NS, B, Run
 
-from multitracer.correlation.rlp_receiver import frames_taken, renumbered
+from multitracer.correlation.rlp_receiver import as_taken, frames_taken
 from multitracer.replay.arq.notes import ERASED, RECEIVED, SENT
 from multitracer.replay.record.recording import record_run
 
 SLOTS = 1500
 
 
-def run(seed: int, t1_slots: int) -> Run:
-    """RLP with losses both ways; with a T1 below the round trip of 5 slots, frames come again that were delivered."""
-    lost = [tuple(np.flatnonzero(losses(seed + way)[:SLOTS]).tolist()) for way in (0, 1)]
+def run(seed: int, t1_slots: int, first_lost: int = 0) -> Run:
+    """RLP with losses both ways, the first frames among them; with a T1 below the round trip of 5 slots, frames come
+    again that were delivered.
+    """
+    lost = [tuple({*np.flatnonzero(losses(seed + way)[:SLOTS]).tolist(), *range(first_lost)}) for way in (0, 1)]
     offers = {"a": None, "b": tuple((10 * k, 30) for k in range(60))}
     return rlp_story.link(
         SLOTS, lost_a=lost[0], lost_b=lost[1], t1_ns=t1_slots * SLOT_NS, n2=3, persistent=True, **offers
@@ -36,11 +38,14 @@ def logged(link: Run, folder: Path) -> tuple[pd.DataFrame, npt.NDArray[np.int64]
     return table, np.flatnonzero(~sent), int(table["link"][sent].iloc[0])
 
 
+@pytest.mark.parametrize("first_lost", [0, 1, 3, 12])
 @pytest.mark.parametrize("seed", [1, 5])
 @pytest.mark.parametrize("t1_slots", [3, 6])
-def test_the_frames_taken_are_those_that_the_entity_delivered(seed: int, t1_slots: int, tmp_path: Path) -> None:
-    """Octet by octet, also where the entity took old frames for new ones."""
-    link = run(seed, t1_slots)
+def test_the_frames_taken_are_those_that_the_entity_delivered(
+    seed: int, t1_slots: int, first_lost: int, tmp_path: Path
+) -> None:
+    """Octet by octet, also where the entity took old frames for new ones, or the log begins with one out of sequence."""
+    link = run(seed, t1_slots, first_lost)
     table, received, reverse = logged(link, tmp_path)
     heard = frames_taken(table, received, reverse)
     assert heard is not None
@@ -89,7 +94,7 @@ def test_the_receivers_numbers_replace_those_of_the_frames_taken(tmp_path: Path)
     table, received, reverse = logged(run(1, 3), tmp_path)
     heard = frames_taken(table, received, reverse)
     assert heard is not None
-    numbers = renumbered(table, heard)["sn_unwrapped"].to_numpy()
+    numbers = as_taken(table, heard)["sn_unwrapped"].to_numpy()
     assert numbers[heard.rows].tolist() == heard.numbers.tolist()
     others = np.setdiff1d(np.arange(len(table)), heard.rows)
     assert numbers[others].tolist() == table["sn_unwrapped"].to_numpy()[others].tolist()
