@@ -18,7 +18,7 @@ from multitracer.correlation.candidates import UNRELATED, CandidateSegments, Fie
 from multitracer.correlation.delivery import NEVER, acknowledged, delivered, taken
 from multitracer.correlation.headers import header
 from multitracer.correlation.matching import Ends, Offer, match
-from multitracer.correlation.rlp_receiver import frames_taken, as_taken
+from multitracer.correlation.rlp_receiver import as_taken, frames_taken
 from multitracer.correlation.sizes import SizedPacket, match_sizes
 from multitracer.link import reassembly_rlc, reassembly_rlp, reassembly_wifi
 from multitracer.link.coverage import one_log

@@ -44,7 +44,7 @@ def logged(link: Run, folder: Path) -> tuple[pd.DataFrame, npt.NDArray[np.int64]
 def test_the_frames_taken_are_those_that_the_entity_delivered(
     seed: int, t1_slots: int, first_lost: int, tmp_path: Path
 ) -> None:
-    """Octet by octet, also where the entity took old frames for new ones, or the log begins with one out of sequence."""
+    """Octet by octet, also where the entity took old frames for new ones, or the first to come was out of order."""
     link = run(seed, t1_slots, first_lost)
     table, received, reverse = logged(link, tmp_path)
     heard = frames_taken(table, received, reverse)
@@ -89,12 +89,17 @@ def test_of_a_link_that_negotiated_nothing_is_told(tmp_path: Path) -> None:
     assert frames_taken(table, received, reverse) is None
 
 
-def test_the_receivers_numbers_replace_those_of_the_frames_taken(tmp_path: Path) -> None:
-    """Of the others they stay."""
+def test_the_receivers_numbers_and_times_replace_those_of_the_frames_taken(tmp_path: Path) -> None:
+    """A frame was delivered when all before it had come. The others stay as they are."""
     table, received, reverse = logged(run(1, 3), tmp_path)
     heard = frames_taken(table, received, reverse)
     assert heard is not None
-    numbers = as_taken(table, heard)["sn_unwrapped"].to_numpy()
+    numbers, times = (as_taken(table, heard)[name].to_numpy() for name in ("sn_unwrapped", "time_ns"))
+    came = table["time_ns"].to_numpy()
+    assert (np.diff(times[heard.rows]) >= 0).all()
+    assert (times >= came).all()
+    assert (times > came).any()
     assert numbers[heard.rows].tolist() == heard.numbers.tolist()
     others = np.setdiff1d(np.arange(len(table)), heard.rows)
     assert numbers[others].tolist() == table["sn_unwrapped"].to_numpy()[others].tolist()
+    assert times[others].tolist() == came[others].tolist()

@@ -69,19 +69,24 @@ def test_what_the_receivers_capture_lacks_came_in_order_if_what_it_has_did(third
     assert (found["kind"] == "link-recovery-hole").sum() == holes
 
 
-def after_a_loss(*told: tuple[float, int, int], last: float = 20, captured: bool = False) -> pd.DataFrame:
+def after_a_loss(
+    *told: tuple[float, int, int], last: float = 20, captured: bool = False, ends_unseen: bool = False
+) -> pd.DataFrame:
     """What is found in a hole from 250 to 700 ms, when MRWs (ms, number, N_LENGTH) tell what was given up.
 
     The second packet, PDU 1, was lost, and last repeated at `last`. The third, whole at 250 ms, may have waited for
-    that, unless the receiver's capture has it.
+    that, unless the receiver's capture has it. That has the last packet, too, unless the hole `ends_unseen`.
     """
-    seen = [Seen(sent=0, came=60, seq=1, size=1000), Seen(sent=10, came=260, seq=1001, size=1000)]
+    last_seen = 2 if captured and not ends_unseen else -1
+    came = ((0, 60), (10, 260), (20, 710))
+    seen = [Seen(sent=sent, came=at_ms, seq=1 + 1000 * n, size=1000) for n, (sent, at_ms) in enumerate(came)]
     carried = segment_frames(
         {"sent": 0, "first": 0, "last": 0, "delivered": 50, "frames": 1},
         {"sent": 5, "first": 5, "last": last, "frames": 2, "frame_retransmissions": 1},
         {"sent": 10, "first": 30, "last": 40, "delivered": 250, "frames": 1, "segment": 1 if captured else -1},
-        {"sent": 20, "first": 250, "last": 600, "delivered": 700, "frames": 3, "frame_retransmissions": 2},
-    )
+        {"sent": 20, "first": 250, "last": 600, "delivered": 700, "frames": 3, "frame_retransmissions": 2,
+         "segment": last_seen},
+    )  # fmt: skip
     sent = [(0, "AMD", 0, 0, 0), (5, "AMD", 1, 0, 0), (30, "AMD", 2, 0, 0), (250, "AMD", 3, 0, 0)]
     log = numbered(*sent, *((ms, "MRW", number, 0, ends) for ms, number, ends in told))
     found = find(scene(seen, segment_frames=carried, frames=log, link_rtt_ns=100 * MS)).table
@@ -133,19 +138,27 @@ def test_what_the_receivers_capture_has_did_not_wait_unseen() -> None:
     assert waited((300, 2, 0), captured=True) == ["confirmed"]
 
 
+def test_a_hole_that_ends_with_what_the_receivers_capture_lacks_is_likely_only() -> None:
+    """The link's log says that it was delivered, TCP's side that it was not."""
+    (because,) = after_a_loss(captured=True, ends_unseen=True)["because"]
+    assert because.endswith("; likely only, as the receiver's capture does not have that segment")
+
+
 def at_once(*told: tuple[float, int, int]) -> list[str]:
     """The verdict on such a hole when a lost packet and one that is whole at 100 ms are PDUs 1 and 2, in one TTI.
 
-    The receiver's capture has only the packets before and after both.
+    The receiver's capture has all packets but both.
     """
-    seen = [Seen(sent=0, came=60, seq=1, size=1000), Seen(sent=10, came=260, seq=1001, size=1000)]
+    came = ((0, 60), (10, 260), (20, 710))
+    seen = [Seen(sent=sent, came=at_ms, seq=1 + 1000 * n, size=1000) for n, (sent, at_ms) in enumerate(came)]
     carried = segment_frames(
         {"sent": 0, "first": 0, "last": 0, "delivered": 50, "frames": 1, "segment": 0},
         {"sent": 5, "first": 5, "last": 20, "frames": 2, "frame_retransmissions": 1},
         {"sent": 5, "first": 5, "last": 40, "delivered": 100, "frames": 2, "frame_retransmissions": 1},
         {"sent": 10, "first": 30, "last": 50, "delivered": 250, "frames": 1, "segment": 1},
-        {"sent": 20, "first": 250, "last": 600, "delivered": 700, "frames": 3, "frame_retransmissions": 2},
-    )
+        {"sent": 20, "first": 250, "last": 600, "delivered": 700, "frames": 3, "frame_retransmissions": 2,
+         "segment": 2},
+    )  # fmt: skip
     sent = [(ms, "AMD", number, 0, 0) for number, ms in enumerate((0, 5, 5, 30, 250))]
     log = numbered(*sent, *((ms, "MRW", number, 0, ends) for ms, number, ends in told))
     found = find(scene(seen, segment_frames=carried, frames=log, link_rtt_ns=100 * MS)).table
