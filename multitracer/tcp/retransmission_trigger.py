@@ -362,10 +362,14 @@ def note_doubt(sender: Any, trigger: int, start: int, now: int) -> None:
 def tell_doubtful_timeout(sender: Any, first: Any, second: Any, segments: SegmentColumns, waited: int) -> None:
     """Was the resend a timer's that may have been, when it had run for `waited` ns, if the `second` is a timeout?
 
-    It was if nothing else was sent meanwhile and the wait doubled (RFC 6298 5.5).
+    It was if nothing else was sent meanwhile and the wait doubled (RFC 6298 5.5), from when the timer was restarted by
+    an acknowledgement, or by the copy before, which restarts it in some senders.
     """
     at = segments.time_ns[first[R_ROW]]
     same = segments.seq[first[R_ROW]] == segments.seq[second[R_ROW]] and sender[LAST_SENT] <= at
+    since_copy = first[R_ELAPSED]
+    if abs(second[R_ELAPSED] // 2 - since_copy) < abs(second[R_ELAPSED] // 2 - waited):
+        waited = since_copy
     away = abs(second[R_ELAPSED] // 2 - waited)
     if second[R_TRIGGER] == TIMEOUT and same and away <= waited // CLOSELY_DOUBLED_WITHIN:
         first[R_TRIGGER], first[R_ELAPSED] = TIMEOUT, waited

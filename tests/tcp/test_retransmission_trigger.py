@@ -232,6 +232,16 @@ def test_a_wait_that_doubles_shows_the_timer_in_a_recovery(trigger, between):
     assert found.events[2, R_RTO] == found[RTO] << doublings
 
 
+@pytest.mark.parametrize(("second_ms", "trigger"), [(5450, TIMEOUT), (5250, RECOVERY)])
+def test_a_wait_that_doubles_may_count_from_the_copy_before(second_ms, trigger):
+    """RFC 6298 5.1: the fast retransmission at 1400 ms restarted the timer, which ran out after 1350 ms."""
+    told = data(1450, 501, 601), data(1500, 601, 701), ack(2700, 101, (501, 601), (201, 301)), data(2700.1, 701, 801)
+    flight = (SACK, *FLIGHT, ack(1000, 101), ack(1399, 101, (201, 251)), again(1400, 101, 201))
+    found = replayed(*flight, *told, again(2750, 101, 201), again(second_ms, 101, 201))
+    assert triggers(found) == [FAST, trigger, TIMEOUT]
+    assert trigger == RECOVERY or found.events[1, R_ELAPSED] == 1350 * MS
+
+
 @pytest.mark.parametrize(("ms", "trigger"), [(2460, DOUBTFUL), (2402, FAST)])
 def test_what_may_be_part_of_a_timeouts_recovery_is_no_sure_fast_retransmission(ms, trigger):
     """RFC 6675 5.1: after a timeout, what was sent before it is resent without a fast retransmission."""
