@@ -85,7 +85,8 @@ def _on_the_wire(transfer: Transfer) -> Iterator[tuple[int, int]]:
 
 
 def _on_the_link(transfer: Transfer) -> Iterator[tuple[int, int]]:
-    """From when each waited for the link until its last bit left; what it lost left with its time on the air.
+    """From when each waited for the link until its last bit left; what it lost left with its time on the air, which may
+    be after it was given up, as its frames may wait in the device then.
 
     A link that repairs its losses still has at the end what it neither delivered nor gave up, unless its other side
     took it for something else. What came sooner than its slot was over, it has delivered.
@@ -100,7 +101,7 @@ def _on_the_link(transfer: Transfer) -> Iterator[tuple[int, int]]:
         if copy.delivered_ns is not None:
             yield begin, copy.delivered_ns - delay
         elif copy.lost_ns is not None:
-            yield begin, copy.lost_ns if copy.left_ns is None else min(copy.lost_ns, copy.left_ns)
+            yield begin, copy.lost_ns if copy.left_ns is None else copy.left_ns
         elif repairs:
             yield begin, max(copy.given_ns, transfer.session[1] if copy.left_ns is None else copy.left_ns)
     if not repairs:
