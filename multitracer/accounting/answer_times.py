@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.accounting.path_rate import FAR_NS
-from multitracer.accounting.sending_events import CLEAN, DATED, HEARD, Capture, Events
+from multitracer.accounting.sending_state import CLEAN, DATED, HEARD, Capture, Events
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.schema import OPTION_TIMESTAMPS
 

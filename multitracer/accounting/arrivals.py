@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.accounting.sending_events import EXACT, HEARD, SENT, UNA, Capture, Events, is_needless
+from multitracer.accounting.sending_state import EXACT, HEARD, SENT, UNA, Capture, Events, is_needless
 from multitracer.compute.kernels import kernel
 
 DECIDED = 0.9

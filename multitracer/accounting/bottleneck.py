@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from multitracer.accounting.path_rate import FAR_NS, Rates, piece_at
-from multitracer.accounting.sending_events import (
+from multitracer.accounting.sending_state import (
     AGAIN,
     ANSWERS_COPY,
+    ANSWERS_LOST,
     CLEAN,
     DATED,
     EXACT,
     HEARD,
+    IS_NEEDED,
     LEAST_BUSY,
     NEEDED,
     NEW,
@@ -52,6 +54,8 @@ def mark_lost(capture: Capture, events: Events, state: Any) -> bool:
             events.firsts[count] = at
             count += 1
     for resend in range(state[NEEDED]):
+        if events.needed[resend, 2] == ANSWERS_LOST:
+            continue
         low, high = 0, count
         while low < high:
             middle = (low + high) // 2
@@ -61,7 +65,8 @@ def mark_lost(capture: Capture, events: Events, state: Any) -> bool:
                 high = middle
         if low > 0:
             first = events.firsts[low - 1]
-            events.lost[first] = LOST if events.needed[resend, 2] else max(events.lost[first], PERHAPS_LOST)
+            certain = events.needed[resend, 2] == IS_NEEDED
+            events.lost[first] = LOST if certain else max(events.lost[first], PERHAPS_LOST)
     singles = 0
     for place in range(count - 1):
         alone = events.lost[events.firsts[place]] == LOST and events.lost[events.firsts[place + 1]] != LOST
@@ -302,7 +307,10 @@ def top_at(events: Events, state: Any, read: int, top: int, now: int) -> tuple[i
 
 @kernel
 def note_stall(begin: int, end: int, top: int, certain: bool, events: Events, state: Any) -> None:
-    """The path may have stood still from begin to end, when octets up to `top` had been sent: look what was resent."""
+    """The path may have stood still from begin to end, when octets up to `top` had been sent: look what was resent.
+
+    It did not where something was lost meanwhile, be it acknowledgements alone.
+    """
     at = first_needed(events, state, begin)
     while at < state[NEEDED] and (events.needed[at, 0] <= end or events.needed[at, 1] < top):
         if events.needed[at, 1] < top:

@@ -21,7 +21,7 @@ from multitracer.accounting.path_rate import (
     bin_of,
     queued_octets,
 )
-from multitracer.accounting.sending_events import HEARD, Events
+from multitracer.accounting.sending_state import HEARD, Events
 from multitracer.compute.kernels import inlined, kernel
 
 AT_ONCE = 4

@@ -26,7 +26,8 @@ from multitracer.accounting.intervals import Ints, Timeline
 from multitracer.accounting.limits import Directions, blocks_of, capture_of, directions_of
 from multitracer.accounting.path_rate import Rates
 from multitracer.accounting.room import Room, room_for
-from multitracer.accounting.sending_events import (
+from multitracer.accounting.sending_events import follow, start_state
+from multitracer.accounting.sending_state import (
     CAUSES,
     CODES,
     FASTS,
@@ -35,8 +36,6 @@ from multitracer.accounting.sending_events import (
     TIMEOUTS,
     UNSURE,
     Capture,
-    follow,
-    start_state,
 )
 from multitracer.accounting.session import CODES as CAUSE_CODES
 from multitracer.accounting.session import IDLE_UNKNOWN, MOST_STREAMS, Accounting, totalled
@@ -93,7 +92,7 @@ def account_by_rate(end: int, limits: Limits, captured: Captured) -> Accounting 
     if point == NOWHERE or not limits.rate_from[end] or limits.end_ns[end] < 0:
         return None
     mine, directions = _rows_of_host(connection, sender, point, captured)
-    capture = capture_of(captured.segments, captured.paths, captured.retransmissions)
+    capture = capture_of(captured.segments, captured.paths, captured.retransmissions, unanswered_needed=True)
     blocks, room = blocks_of(captured.sacks), room_for(directions.stop - directions.begin)
     carried = _carried(mine, directions, capture, blocks, captured.groups.order, _rates(end, limits, directions.end))
     ended = limits.end_ns[directions.end]
@@ -170,11 +169,12 @@ def _idle(directions: Directions, capture: Capture, blocks: Any, room: Room, cap
     """Layers of what limits each stream; of those active at an instant that with most data decides."""
     order, payload = captured.groups.order, capture.payload_bytes
     bounds = list(zip(directions.end.tolist(), directions.begin.tolist(), directions.stop.tolist(), strict=True))
+    trips = dict(zip(directions.end.tolist(), directions.trip_ns.tolist(), strict=True))
     own = {end: order[begin:stop] for end, begin, stop in bounds}
     words = {end: captured.groups.words[begin:stop] for end, begin, stop in bounds}
     data = {end: int(payload[rows[capture.sender[rows] == end & 1]].sum()) for end, rows in own.items()}
     for end in reversed(sorted(own, key=lambda end: -data[end])[:MOST_STREAMS]):
-        start_state(room.state, room.events.counts, False, False)
+        start_state(room.state, room.events.counts, False, False, trips[end])
         follow(own[end], words[end], end & 1, capture, blocks, room.events, room.state)
         if room.state[LAST_ACKED_NS] >= 0:
             yield from _causes(room, int(capture.time_ns[own[end][0]]))

@@ -13,7 +13,7 @@ import numpy as np
 
 from multitracer.accounting.limits import Directions
 from multitracer.accounting.path_rate import Rates, piece_at
-from multitracer.accounting.sending_events import MOST_HOLES, NO, VERDICTS, YES, Capture
+from multitracer.accounting.sending_state import MOST_HOLES, NO, VERDICTS, YES, Capture
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.schema import ACK
 from multitracer.tcp.scoreboard import first_above

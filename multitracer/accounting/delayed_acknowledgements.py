@@ -28,7 +28,7 @@ from multitracer.accounting.path_rate import (
     queued_octets,
 )
 from multitracer.accounting.room import Room
-from multitracer.accounting.sending_events import AT_ONCE_NS, CLEAN, EXACT, HEARD, PROMPT, Events
+from multitracer.accounting.sending_state import AT_ONCE_NS, CLEAN, EXACT, HEARD, PROMPT, Events
 from multitracer.accounting.shared_rate import note_samples
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.limits import RATE_FROM

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from multitracer.accounting.sending_events import (
+from multitracer.accounting.sending_state import (
     APPLICATION,
     CAUSES,
     CODES,

@@ -22,15 +22,14 @@ from multitracer.accounting.limit_shares import KEPT, add_up
 from multitracer.accounting.path_queue import find_queue, find_queue_at_least, find_rate, several_rates
 from multitracer.accounting.path_rate import least_without_data, one_rate
 from multitracer.accounting.room import Room, room_for
-from multitracer.accounting.sending_events import (
+from multitracer.accounting.sending_events import follow, start_state
+from multitracer.accounting.sending_state import (
     FIRST_NS,
     LAST_ACKED_NS,
     NO,
     UNKNOWN,
     YES,
     Capture,
-    follow,
-    start_state,
 )
 from multitracer.accounting.shared_rate import Shown, shared_rates
 from multitracer.compute.kernels import kernel
@@ -197,12 +196,24 @@ def blocks_of(sacks: pd.DataFrame) -> Any:
     return np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64)
 
 
-def capture_of(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame, came: Deliveries | None = None) -> Capture:
-    """The columns of the segments, each retransmission with its verdict."""
+def capture_of(
+    segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame, came: Deliveries | None = None,
+    *, unanswered_needed: bool = False,
+) -> Capture:  # fmt: skip
+    """The columns of the segments, each retransmission with its verdict.
+
+    Where that is unknown it is taken for needed if later data had passed it: that it was lost is likelier than that it
+    was overtaken for so long. With `unanswered_needed` so are timeouts after which nothing of an earlier copy came back
+    (`follow` looks at what their answers say).
+    """
     code = np.full(len(segments), -1, dtype=np.int8)
     trigger, spurious = (resent[name].cat.codes.to_numpy() for name in ("trigger", "spurious"))
     came = came or deliveries(segments, paths)
-    spurious = np.where(delivered_before(segments, resent, came), YES, np.where(_rightful(resent), NO, spurious))
+    undecided = (resent["spurious"] == "unknown").to_numpy()
+    needed = resent["passed"].to_numpy() & undecided
+    if unanswered_needed:
+        needed |= _unanswered(resent, undecided)
+    spurious = np.where(delivered_before(segments, resent, came), YES, np.where(needed, NO, spurious))
     code[resent["segment"].to_numpy()] = trigger * len(resent["spurious"].cat.categories) + spurious
     columns = {name: segments[name].to_numpy() for name in Capture._fields if name in segments.columns}
     columns.setdefault("cwnd_bytes", _NOT_LOGGED)
@@ -212,20 +223,12 @@ def capture_of(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame, came:
     )  # fmt: skip
 
 
-def _rightful(resent: pd.DataFrame) -> Any:
-    """Which resends are taken for needed though their verdict is unknown: of data that later data had passed, and
-    timeouts after which nothing of an earlier copy came back.
-
-    That data was lost is likelier then than that it was overtaken for so long, or that all its acknowledgements were
-    lost. But where a later resend of the same octets turned out to be needless with nothing heard, acknowledgements
-    were lost there: the timeout stays unknown.
-    """
-    undecided = (resent["spurious"] == "unknown").to_numpy()
-    return (resent["passed"].to_numpy() & undecided) | _unanswered(resent, undecided)
-
-
 def _unanswered(resent: pd.DataFrame, undecided: Any) -> Any:
-    """Of these resends, timeouts after which nothing of an earlier copy came back, but for the exception."""
+    """Of these resends, timeouts after which nothing of an earlier copy came back.
+
+    But where a later resend of the same octets turned out to be needless with nothing heard, acknowledgements were lost
+    there: the timeout stays unknown.
+    """
     unanswered = (resent["late_ack"] == 0).to_numpy()
     rightful = unanswered & undecided & (resent["trigger"] == "timeout").to_numpy()
     needless = unanswered & (resent["spurious"] == "yes").to_numpy()
@@ -313,13 +316,14 @@ def limit_directions(
         end = directions.end[number]
         begin, stop = directions.begin[number], directions.stop[number]
         events, state = room.events, room.state
-        start_state(state, events.counts, directions.beside_receiver[number], directions.arrivals[number])
+        beside_receiver, arrivals = directions.beside_receiver[number], directions.arrivals[number]
+        start_state(state, events.counts, beside_receiver, arrivals, directions.trip_ns[number])
         rows, packed = order[begin:stop], words[begin:stop]
         follow(rows, packed, end & 1, capture, blocks, events, state)
         found.times[end, 0], found.times[end, 1] = state[FIRST_NS], state[LAST_ACKED_NS]
         if state[LAST_ACKED_NS] <= state[FIRST_NS]:
             continue
-        if directions.beside_receiver[number]:
+        if beside_receiver:
             events.counts[:] = 0
         else:
             look_at_path(number, directions, rows, packed, capture, known, room, found)

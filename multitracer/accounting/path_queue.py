@@ -33,7 +33,7 @@ from multitracer.accounting.path_rate import (
     sample_rates,
 )
 from multitracer.accounting.room import Room
-from multitracer.accounting.sending_events import BUSY, CLEAN, EXACT, UNSURE_BUSY, Capture
+from multitracer.accounting.sending_state import BUSY, CLEAN, EXACT, LEAST_BUSY, UNSURE_BUSY, Capture
 from multitracer.accounting.shared_rate import note_singles
 from multitracer.compute.kernels import kernel
 from multitracer.model.limits import RATE_FROM
@@ -133,9 +133,9 @@ def find_queue(
 
     Without a rate to which deliveries keep, what waits for less than a round trip may be delayed by jitter, and how
     long a packet itself is there is not known: but for what one without data took, `shortest_ns`, it may be all the
-    time. Where acknowledgements stand for arrivals, a late one does not tell whether the data or itself was held on its
-    way, unless all that were are `dated`. Whether what was lost behind a queue with room was lost on the bottleneck or
-    before it is not known either.
+    time. Where acknowledgements stand for arrivals, data is on its way until it is acknowledged: a late one does not
+    tell whether the data or itself was held, unless all that were are `dated`. Whether what was lost behind a queue
+    with room was lost on the bottleneck or before it is not known either.
     """
     events, state = room.events, room.state
     least = least_delay(events, state, surely)
@@ -144,6 +144,8 @@ def find_queue(
     if longer_ns > 0 and shortest_ns > 0:
         least = min(least, shortest_ns)
     if longer_ns > 0 or (by_acknowledgement and not dated):
+        if longer_ns == 0:
+            find_busy(capture, events, state, least, rates, LEAST_BUSY, 0, loses_singles, True, True, 0)
         find_busy(capture, events, state, least, rates, UNSURE_BUSY, 0, loses_singles, by_acknowledgement, False, 0)
     elif loses_singles:
         deepest = deepest_queue(events, state, least, rates)

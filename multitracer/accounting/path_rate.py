@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.accounting.sending_events import AGAIN, CLEAN, DATED, HEARD, Capture, Events
+from multitracer.accounting.sending_state import AGAIN, CLEAN, DATED, HEARD, Capture, Events
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.tcp.packed_rows import LENGTH
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from multitracer.accounting.limit_shares import CURRENT, Ledger
 from multitracer.accounting.path_rate import BINS, BLOCK, MOST_PIECES, PIECE_FIELDS, Rates
-from multitracer.accounting.sending_events import BATCH, FIELDS, LISTS, Events
+from multitracer.accounting.sending_state import BATCH, FIELDS, LISTS, Events
 from multitracer.accounting.shared_rate import SAMPLE_FIELDS
 from multitracer.model.limits import LIMITS
 
