@@ -109,9 +109,11 @@ def _heard(observed: Observations, bearer: int) -> Iterator[Finding]:
         near = slice(*np.searchsorted(mine.time, (start - link_rtt // 2, end)).tolist())
         time, within, repeat = mine.time[near], mine.time[near] >= start, mine.repeat[near]
         # What was sent less than a round trip before the next good frame may have come with it, and what was under way
-        # when the last good one came may have come, too, unless the other log shows otherwise.
+        # when the last good one came may have come, too, unless the other log shows otherwise. What was to come after
+        # the next good frame is no part of it.
         missed = mine.missed[near]
-        failed = within & mine.sent[near] & (missed | (len(reset) > 0) | (time < end - link_rtt))
+        never_came = (time < end - link_rtt) | (missed & (time < end - link_rtt // 2)) | (len(reset) > 0)
+        failed = within & mine.sent[near] & never_came
         under_way = ~within & missed
         erased = within & mine.bad[near]
         last = int(time[failed | under_way | erased].max(initial=start))

@@ -31,14 +31,16 @@ def detected(rows: list[tuple[float, int, str, bool, str, int]]) -> list[Finding
     return list(link_outage.detect(observed))
 
 
-@pytest.mark.parametrize(("came", "found"), [("BAD", [("likely", 100, 550)]), ("I RR", [])])
+@pytest.mark.parametrize(
+    ("sent_ms", "came", "found"), [(480, "BAD", [("likely", 100, 550)]), (480, "I RR", []), (520, "BAD", [])]
+)
 def test_an_outage_may_have_one_frame_that_the_other_log_shows_to_be_lost(
-    came: str, found: list[tuple[str, int, int]]
+    sent_ms: float, came: str, found: list[tuple[str, int, int]]
 ) -> None:
-    """Sent less than a round trip before the next good frame came, which is another; 50 ms each way."""
-    sent = [(10, "I RR", 0), (50, "I RR", 1), (480, "I RR", 2), (500, "I RR", 3)]
+    """Sent less than a round trip before the next good frame came, and to come before that; 50 ms each way."""
+    sent = [(10, "I RR", 0), (50, "I RR", 1), (sent_ms, "I RR", 2), (500, "I RR", 3)]
     rows = [(ms, 0, "mobile", True, kind, sn) for ms, kind, sn in sent]
-    arrived = [(60, "I RR", 0), (100, "I RR", 1), (530, came, -1 if came == "BAD" else 2), (550, "I RR", 3)]
+    arrived = [(60, "I RR", 0), (100, "I RR", 1), (sent_ms + 50, came, -1 if came == "BAD" else 2), (550, "I RR", 3)]
     rows += [(ms, 1, "network", False, kind, sn) for ms, kind, sn in arrived]
     told = [(one.verdict, (one.start_ns - at(0)) // MS, (one.end_ns - at(0)) // MS) for one in detected(rows)]
     assert told == found
