@@ -86,8 +86,24 @@ def join_layers(captures: Captures, streams: Streams, logs: Logs) -> LinkLayer:
         return LinkLayer(logs.link, stops, timings, counted, _main(counted, frames))
     errors = _log_errors(captures.alignment.worsts_ns, logs, frames)
     found = _correlated(captures, streams, logs.link, errors)
-    main = _main(counted, frames, found.segment_frames)
-    return LinkLayer(logs.link, stops, timings, counted, main, found.links, found.segment_frames, found.notes, errors)
+    carried = _with_missing(found, frames, links, timings)
+    main = _main(counted, frames, carried)
+    return LinkLayer(logs.link, stops, timings, counted, main, found.links, carried, found.notes, errors)
+
+
+def _with_missing(
+    found: Correlation, frames: pd.DataFrame, links: pd.DataFrame, timings: Mapping[int, Timing]
+) -> pd.DataFrame:
+    """The segments with their frames, those marked that never came whole as one of their frames did not come."""
+    from multitracer.correlation.missing_frames import with_missing
+
+    table, covered = found.segment_frames, Coverages(frames, links)
+    for link, match in found.links.items():
+        trip = timings[link].rtt_ns
+        # What a monitor did not hear may have come.
+        if trip is not None and str(links["protocol"].iat[link]) != "wifi":
+            table = with_missing(table, match, frames, covered.received(link), 2 * trip)
+    return table
 
 
 def _told(logs: Logs, frames: pd.DataFrame, link: int) -> Pace:

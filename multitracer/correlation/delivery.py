@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 
-NEVER, SPOILT = -1, -2
-"""Instead of a time: never complete in the receiver's log, or complete but decompressed wrongly."""
+NEVER, SPOILT, MISSING = -1, -2, -3
+"""Instead of a time: never complete in the receiver's log, complete but decompressed wrongly, or, by what followed it
+there or one of its frames, certainly never complete."""
 _BEFORE, _AFTER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 """Before and after all times."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.correlation.delivery import MISSING
 from multitracer.model.paths import NOWHERE, Paths
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Carried(NamedTuple):
     on_air: npt.NDArray[np.bool_]
     """Not known never to have been sent."""
     missing: npt.NDArray[np.bool_]
-    """Certainly never whole: what precedes it was."""
+    """Certainly never whole: what precedes it was, or the log shows it to be MISSING."""
 
 
 class Answers(NamedTuple):
@@ -162,7 +163,8 @@ def carried_copies(table: pd.DataFrame) -> Carried:
     )
     frames = table["frames"].to_numpy()
     before = np.concatenate([[-1], whole[:-1]])[: len(whole)]  # of the first the far end's log may lack the beginning
-    return Carried(start, start + size, sent, whole, frames != 0, (frames > 0) & (whole < 0) & (before >= 0))
+    never = (before >= 0) | (table["logged_ns"] == MISSING).to_numpy()
+    return Carried(start, start + size, sent, whole, frames != 0, (frames > 0) & (whole < 0) & never)
 
 
 def is_understood(copies: Carried, acknowledged: int) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.correlation.candidates import UNRELATED, CandidateSegments, Fields
-from multitracer.correlation.delivery import NEVER, acknowledged, delivered, taken
+from multitracer.correlation.delivery import MISSING, NEVER, acknowledged, delivered, taken
 from multitracer.correlation.headers import header
 from multitracer.correlation.matching import Ends, Offer, match
 from multitracer.correlation.rlp_receiver import as_taken, frames_taken
@@ -198,7 +198,10 @@ class _LinkMatcher:
             moves = received[(frames["type"] == "MRW").to_numpy()[received]]
             return delivered(self.packets, reassemble(frames, received, protocol), frames, protocol, moves=moves)
         frames = as_taken(frames, heard)
-        return delivered(self.packets, reassemble(frames, heard.rows, protocol), frames, protocol, is_exact=True)
+        times = delivered(self.packets, reassemble(frames, heard.rows, protocol), frames, protocol, is_exact=True)
+        # What the receiver delivered is followed: what it had not before a later packet, it never has.
+        last = max((number for number, time in enumerate(times) if time >= 0), default=0)
+        return [MISSING if time == NEVER and number < last else time for number, time in enumerate(times)]
 
     def _offers(self) -> list[Offer]:
         return [

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multitracer.correlation.delivery import MISSING
 from multitracer.correlation.link_verdicts import carried_copies, is_understood
 from multitracer.findings.directions import Direction
 from multitracer.findings.needs import BOTH_ENDS, Need
@@ -75,7 +76,7 @@ def through_link(observed: Observations, direction: Direction, places: Any) -> t
         return nothing, nothing
     whole, sent, row = (table[name].to_numpy() for name in ("delivered_ns", "sent_ns", "segment"))
     last = whole.max(initial=-1)
-    missed = never_came(observed, table, np.full(len(table), last))
+    missed = never_came(observed, table, np.full(len(table), last)) | (table["logged_ns"] == MISSING).to_numpy()
     lost = np.sort(row[missed & (sent < sent[whole >= 0].max(initial=-1))])
     return np.sort(row[whole >= 0]), lost[np.isin(places[lost], (IN_LINK, IN_RESET, LIKELY_IN_RESET))]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.correlation import queue_fates
-from multitracer.correlation.delivery import SPOILT
+from multitracer.correlation.delivery import MISSING, SPOILT
 from multitracer.findings.link_losses import deliveries
 from multitracer.findings.link_reset import known_to_have_come, repeated_until
 from multitracer.findings.observations import Observations
@@ -117,6 +117,7 @@ class _Links:
         self.fate[on_air[(logged_ns >= 0) & far.covers(first, logged_ns)]] = DELIVERED
         self.fate[on_air[(logged_ns == SPOILT) & self._surely_spoilt(link, on_air)]] = LOST
         never = self._never_whole(link, on_air[logged_ns == _NONE])
+        never = np.union1d(never, on_air[logged_ns == MISSING])
         self.fate[never[self._given_up_later(link, never)]] = FLUSHED
 
     def _surely_spoilt(self, link: int, rows: Any) -> Any:

@@ -343,7 +343,7 @@ SCHEMA: dict[str, Table] = {
                 C("segment", "int64", "row in segments", null=-1, private=True),
                 C("packet_bytes", "int32", "length of the IP datagram", "bytes", null=-1),
                 C("carried_bytes", "int32", "octets of it that the link put on the air", "bytes", null=-1),
-                C("logged_ns", "int64", "when the far end had it whole, by its own log alone; -2: spoilt", "ns", null=-1, private=True),
+                C("logged_ns", "int64", "when the far end had it whole, by its log; -2: spoilt; -3: surely never", "ns", null=-1, private=True),
                 C("last_new_frame_ns", "int64", "start of the last frame sent for it that is no repeat", "ns", null=-1, private=True),
             ),
         ),
