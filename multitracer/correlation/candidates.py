@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from multitracer.correlation.headers import FLAGS_MASK, Header
 from multitracer.model.paths import NOWHERE, Paths
-from multitracer.model.schema import MARKS
+from multitracer.model.schema import ACK, MARKS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,6 +131,13 @@ class CandidateSegments:
 
     def relative_seq(self, raw_seq: int, near_row: int) -> int:
         """`raw_seq` relative to the stream's ISN, unwrapped to the value nearest to the segment in `near_row`."""
-        there = int(self.packets["raw_seq"].to_numpy()[near_row])
-        step = (raw_seq - there + _HALF) % _WHOLE - _HALF
-        return int(self.segments["seq"].to_numpy()[near_row]) + step
+        return self._relative("seq", raw_seq, near_row)
+
+    def relative_ack(self, raw_ack: int, near_row: int) -> int:
+        """The same of an acknowledgement number; -1 where that segment has none."""
+        has_one = int(self.segments["flags"].to_numpy()[near_row]) & ACK
+        return self._relative("ack", raw_ack, near_row) if has_one else -1
+
+    def _relative(self, name: str, raw: int, near_row: int) -> int:
+        step = (raw - int(self.packets[f"raw_{name}"].to_numpy()[near_row]) + _HALF) % _WHOLE - _HALF
+        return int(self.segments[name].to_numpy()[near_row]) + step

@@ -41,13 +41,23 @@ class Carried(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What acknowledged a sender's data, in the order heard."""
+    """What acknowledged a sender's data, in the order in which it was sent at the latest."""
 
     number: Ints
     latest_ns: Ints
     """When each was sent at the latest, by the clock of the log of the link's far end."""
     logged: npt.NDArray[np.bool_]
     """Whether that log has it: then it was not sent before either."""
+    heard: Ints
+    """The same numbers of what was captured; 0 of what the link lost."""
+
+
+class _Verdict(NamedTuple):
+    """Of a resend: yes or no, why, and whether an acknowledgement of an earlier copy came after it (-1: unknown)."""
+
+    spurious: str
+    why: str
+    late_ack: int
 
 
 class Capture(NamedTuple):
@@ -73,19 +83,19 @@ def with_link_verdicts(
         return resent
     connection, sender = (capture.segments[name].to_numpy()[row].astype(np.int64) for name in ("connection", "sender"))
     stream = 2 * connection + sender
-    told: dict[int, tuple[str, str]] = {}
+    told: dict[int, _Verdict] = {}
     for number in np.unique(stream[open_]).tolist():
         place = _Place.of(number, capture, carried, errors_ns)
         if place is not None:
             told |= place.verdicts({at: int(row[at]) for at in np.flatnonzero(open_ & (stream == number)).tolist()})
     spurious, because, late_ack = (resent[name].copy() for name in ("spurious", "because", "late_ack"))
     answered = resent["late_ack"].to_numpy()
-    for at, (verdict, why) in told.items():
+    for at, (verdict, why, late) in told.items():
         if verdict == "no" and answered[at] == 1:
             continue  # the captures show that an earlier copy was answered: the log lacks something
         spurious.iat[at], because.iat[at] = verdict, because.iat[at].rsplit("; ", 1)[0] + "; " + why
-        if verdict == "yes" and answered[at] < 0:
-            late_ack.iat[at] = 1
+        if answered[at] < 0:
+            late_ack.iat[at] = late
     return resent.assign(spurious=spurious, because=because, late_ack=late_ack)
 
 
@@ -110,17 +120,18 @@ class _Place:
         if table["link"].nunique() != 1 or not (table["delivered_ns"] >= 0).any():
             return None
         error_ns = errors_ns.get((int(table["link"].iat[0]), False, near))
-        answers = _answers(capture.segments.take(rows[~mine]), rows[~mine], carried, error_ns)
+        backward = (carried["connection"] == connection) & (carried["sender"] != table["sender"].iat[0])
+        answers = _answers(capture.segments.take(rows[~mine]), rows[~mine], carried[backward.to_numpy()], error_ns)
         copies = carried_copies(table)
         understood = is_understood(copies, answers.number.max(initial=0))
         return cls(copies, answers, capture.segments) if understood else None
 
-    def verdicts(self, resends: Mapping[int, int]) -> dict[int, tuple[str, str]]:
-        """Of the resends, by number their rows of segments: yes or no, and why; none of which nothing tells."""
+    def verdicts(self, resends: Mapping[int, int]) -> dict[int, _Verdict]:
+        """Of the resends, by number their rows of segments; none of which nothing tells."""
         found = {number: self._verdict(segment) for number, segment in resends.items()}
         return {number: verdict for number, verdict in found.items() if verdict is not None}
 
-    def _verdict(self, segment: int) -> tuple[str, str] | None:
+    def _verdict(self, segment: int) -> _Verdict | None:
         at, start, size = (int(self.segments[name].iat[segment]) for name in ("time_ns", "seq", "payload_bytes"))
         end, copies = start + size, self.copies
         mine = (copies.start < end) & (copies.end > start)
@@ -132,27 +143,33 @@ class _Place:
             return None
         covering = before & (copies.start <= start) & (copies.end >= end) & (copies.whole_ns >= 0)
         if covering.any() and self.answers.latest_ns[place] < later:
-            return "yes", NEEDLESS
+            heard = (self.answers.heard >= end) & (self.answers.latest_ns < later)
+            return _Verdict("yes", NEEDLESS, 1 if heard.any() else 0)
         if not self.answers.logged[place]:
             return None
         if before.any() and copies.missing[before].all() and later <= self.answers.latest_ns[place]:
-            return "no", NEEDED
+            return _Verdict("no", NEEDED, -1)
         return None
 
 
 def _answers(theirs: pd.DataFrame, rows: Ints, carried: pd.DataFrame, error_ns: int | None) -> Answers:
-    """The acknowledgements heard, each above all before it.
+    """The acknowledgements heard, and those that the link lost, each above all before it.
 
     The far end of the link logged when it sent them and what came to it, by one clock; by the capture's clock they are
     known within an error.
     """
-    number = np.maximum.accumulate(theirs["ack"].to_numpy().astype(np.int64))
-    mine = carried[(carried["segment"].isin(rows) & (carried["first_frame_ns"] >= 0)).to_numpy()]
-    left = dict(zip(mine["segment"].tolist(), mine["first_frame_ns"].tolist(), strict=True))
+    own = carried[(carried["first_frame_ns"] >= 0).to_numpy()]
+    left, unheard = own[own["segment"].isin(rows).to_numpy()], own[(own["ack"] >= 0).to_numpy()]
+    sent = dict(zip(left["segment"].tolist(), left["first_frame_ns"].tolist(), strict=True))
     doubt = np.int64(error_ns) if error_ns is not None else np.int64(_FOREVER // 2)
-    heard = theirs["time_ns"].to_numpy() + doubt
-    latest = [left.get(row, time) for row, time in zip(rows.tolist(), heard.tolist(), strict=True)]
-    return Answers(number, np.array(latest, dtype=np.int64), np.isin(rows, mine["segment"].to_numpy()))
+    came = theirs["time_ns"].to_numpy() + doubt
+    latest = [sent.get(row, time) for row, time in zip(rows.tolist(), came.tolist(), strict=True)]
+    latest_ns = np.concatenate([np.array(latest, dtype=np.int64), unheard["first_frame_ns"].to_numpy()])
+    number = np.concatenate([theirs["ack"].to_numpy(), unheard["ack"].to_numpy()]).astype(np.int64)
+    logged = np.concatenate([np.isin(rows, left["segment"].to_numpy()), np.ones(len(unheard), dtype=np.bool_)])
+    order = np.argsort(latest_ns, kind="stable")
+    heard = np.concatenate([theirs["ack"].to_numpy(), np.zeros(len(unheard))]).astype(np.int64)
+    return Answers(np.maximum.accumulate(number[order]), latest_ns[order], logged[order], heard[order])
 
 
 def carried_copies(table: pd.DataFrame) -> Carried:

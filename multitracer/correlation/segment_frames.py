@@ -25,7 +25,7 @@ from multitracer.link.coverage import one_log
 from multitracer.link.packets import CarriedPacket
 from multitracer.link.reassembly_rlc import direction
 from multitracer.model.paths import Paths
-from multitracer.model.schema import FIN, MARKS, SYN, build, empty
+from multitracer.model.schema import ACK, FIN, MARKS, SYN, build, empty
 from multitracer.vantage.paths import INTACT, LOST
 
 if TYPE_CHECKING:
@@ -130,6 +130,7 @@ class _Row:
     carried_bytes: int = NONE
     queue_ns: int = NONE
     logged_ns: int = NONE
+    ack: int = NONE
 
 
 class _LinkMatcher:
@@ -244,15 +245,21 @@ class _LinkMatcher:
         return {self.fields.stream[place]: self.fields.row[place] for place in self.places if place >= 0}
 
     def _uncaptured_row(self, number: int, references: dict[int, int]) -> _Row | None:
-        """The row of a packet that was not captured, of a captured stream: `seq` comes from its own header."""
+        """The row of a packet that was not captured, of a captured stream: its own header has its numbers."""
         head = self.headers[number]
         if head is None or not head.numbered or self.packets[number].garbled:
             return None
         streams = [stream for stream in self.ends.get(head[:4], []) if stream in references]
         if len(streams) != 1:
             return None
-        seq = self.candidates.relative_seq(head.raw_seq, references[streams[0]])
-        return _Row(streams[0], self.link, seq, head.payload_bytes, head.wire_bytes, NONE, self.matched_by)
+        near = references[streams[0]]
+        row = _Row(
+            streams[0], self.link, self.candidates.relative_seq(head.raw_seq, near), head.payload_bytes,
+            head.wire_bytes, NONE, self.matched_by,
+        )  # fmt: skip
+        if head.flags & ACK:
+            row.ack = self.candidates.relative_ack(head.raw_ack, near)
+        return row
 
     def _note_frames(self, row: _Row, packet: CarriedPacket) -> None:
         """Fill in times and counts of frames from the sender's log; the receiver's lacks frames that were lost."""
@@ -365,7 +372,7 @@ def _table(rows: Sequence[_Row], candidates: CandidateSegments, connections: pd.
 
 _COPIED = (
     "link", "seq", "payload_bytes", "sent_ns", "first_frame_ns", "last_frame_ns", "delivered_ns", "frames",
-    "frame_retransmissions", "queue_ns", "segment", "matched_by", "packet_bytes", "carried_bytes", "logged_ns",
+    "frame_retransmissions", "queue_ns", "segment", "matched_by", "packet_bytes", "carried_bytes", "logged_ns", "ack",
     "last_new_frame_ns",
 )  # fmt: skip
 

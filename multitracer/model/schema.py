@@ -327,9 +327,9 @@ SCHEMA: dict[str, Table] = {
             "which link frames carried each transmission of each segment",
             (
                 _CONNECTION,
-                _ENDPOINT,
-                _LINK,
+                *(_ENDPOINT, _LINK),
                 C("seq", "int64", "first byte, relative to the initial sequence number"),
+                C("ack", "int64", "of what was not captured, the acknowledgement number, relative", null=-1, private=True),
                 C("payload_bytes", "int32", "TCP payload", "bytes"),
                 C("transmission", "int16", "0 the first time these bytes were sent, 1, ...", null=-1),
                 C("sent_ns", "int64", "when the sender's capture saw it", "ns", null=-1),

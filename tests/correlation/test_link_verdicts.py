@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scenes import retransmissions, segment_frames
+from scenes import SERVER, retransmissions, segment_frames
 from sending import ack, again, data, table
 
+from multitracer.correlation.delivery import MISSING
 from multitracer.correlation.link_verdicts import NEEDED, NEEDLESS, Capture, carried_copies, with_link_verdicts
 from multitracer.model.paths import Paths
 from multitracer.tcp.connection_rows import Groups
@@ -24,8 +25,12 @@ def told(
     receiver: int = -1,
     error_ms: float | None = 1,
     late_ack: int = -1,
+    unheard: float | None = None,
 ) -> tuple[str, str, int]:
-    """Verdict, reason and late_ack, where the link had the segments whole at its far end at these times, in ms."""
+    """Verdict, reason and late_ack, where the link had the segments whole at its far end at these times, in ms.
+
+    What was heard of the answer `left` there, and another one that was lost at `unheard`.
+    """
     segments = table(SCRIPT).assign(point=0)
     near, far = np.array([[0, receiver]]), np.array([[receiver, 0]])
     nothing = np.full(len(SCRIPT), -1, dtype=np.int32)
@@ -35,8 +40,11 @@ def told(
          "payload_bytes": 100, "delivered": whole[row]}
         for row in range(3)
     ]  # fmt: skip
+    answer = {"link": 1, "payload_bytes": 0, "sender": SERVER}
     if left is not None:
-        rows.append({"segment": ANSWER, "first": left, "delivered": 690, "link": 1, "payload_bytes": 0})
+        rows.append({"segment": ANSWER, "first": left, "delivered": 690, **answer})
+    if unheard is not None:
+        rows.append({"first": unheard, "ack": 201, **answer})
     open_ = {"spurious": "unknown", "because": "a timer; cannot be told", "late_ack": late_ack}
     resent = retransmissions({"ms": 500, "segment": RESEND, **open_})
     errors = {} if error_ms is None else {(0, False, 0): round(error_ms * 1e6)}
@@ -47,6 +55,20 @@ def told(
 def test_what_was_acknowledged_before_the_link_delivered_the_resend_was_resent_needlessly() -> None:
     """The earlier copy was whole 600 ms after, the answer left at 640, the resend came at 650."""
     assert told((60, 600, 650)) == ("yes", f"a timer; {NEEDLESS}", 1)
+
+
+def test_what_the_receiver_acknowledged_before_was_resent_needlessly_though_the_link_lost_that() -> None:
+    """The answer to the earlier copy left at 610 ms and was lost: the timer ran out rightly."""
+    assert told((60, 600, 630), unheard=610) == ("yes", f"a timer; {NEEDLESS}", 0)
+    assert told((60, 600, 650), unheard=610) == ("yes", f"a timer; {NEEDLESS}", 1)
+    assert told((60, 600, 605), unheard=610)[0] == "unknown"
+
+
+@pytest.mark.parametrize(("logged", "missing"), [(-1, False), (MISSING, True)])
+def test_what_the_log_shows_to_be_missing_was_never_whole(logged: int, missing: bool) -> None:
+    """Whatever became of the segment before it."""
+    rows = [{"segment": n, "first": n, "seq": 1 + 100 * n, "payload_bytes": 100} for n in range(2)]
+    assert carried_copies(segment_frames(rows[0], rows[1] | {"logged_ns": logged})).missing.tolist() == [False, missing]
 
 
 def test_a_resend_that_came_before_the_answer_left_may_be_what_it_answers() -> None:

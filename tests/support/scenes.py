@@ -150,7 +150,8 @@ def segment_frames(*rows: dict[str, Any]) -> pd.DataFrame:
     for short, name in times.items():
         columns[name] = [-1 if row.get(short) is None else at(row[short]) for row in rows]
     columns["queue_ns"] = [-1 if row.get("queue") is None else round(row["queue"] * MS) for row in rows]
-    columns["segment"] = [row.get("segment", -1) for row in rows]
+    for name in ("segment", "ack", "logged_ns"):
+        columns[name] = [row.get(name, -1) for row in rows]
     return build("segment_frames", columns)
 
 
