@@ -49,8 +49,9 @@ def find_rate(
 
     There are 0 where only acknowledgements show it that the receiver may have delayed: the path is faster, or as fast.
     A told rate stands in where too few deliveries behind a queue agree, unless they came faster; else the one that all
-    connections of the path show. The rate between bursts is looked for only where arrivals are known: acknowledgements
-    do not show how long the link repeated frames, even if that rate is known, and may come in bursts of their own.
+    connections of the path show. The rate between bursts is reported only where arrivals are known: acknowledgements
+    do not show how long the link repeated frames, even if that rate is known. Where the receiver delays them, their
+    bursts are its own.
     """
     events, state, samples = room.events, room.state, room.samples
     least = least_delay(events, state, one_rate(room.rates, 0.0))
@@ -70,11 +71,11 @@ def find_rate(
         return shared_bps, 0, 1, True
     if rate > 0 and is_steady(events, state, samples, count, rate):
         return rate, 0, 1, True
-    if not arrivals:
+    if not arrivals and delays_acknowledgements(events, state):
         prompt, keeps = prompt_rate(events, state, least, samples, room.histogram)
         return (prompt, 0, 1, True) if keeps else (rate, 0, 1, False)
     often = rate_of_bursts(events, state, least, samples, count, 0, room.histogram)
-    return (often, FOUND, 1, True) if often > 0 else (rate, 0, 1, False)
+    return (often, FOUND if arrivals else 0, 1, True) if often > 0 else (rate, 0, 1, False)
 
 
 @kernel
