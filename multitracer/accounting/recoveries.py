@@ -45,6 +45,7 @@ from multitracer.accounting.sending_state import (
     TOP,
     UNA,
     UNKNOWN,
+    UNSURE,
     VERDICTS,
     YES,
     Events,
@@ -96,12 +97,11 @@ def note_open_timeout(start: int, end: int, waited_from: int, kind: int, state: 
 
     When the timer runs out again meanwhile, it tells of both. What else is resent closes it, in whatever state it is.
     """
-    if state[OPEN] != kind or state[OPEN_END] != end:
+    if state[OPEN] != kind or start > state[UNA]:
         nothing_told = state[DUPLICATES] == 0 and state[HIGH] <= end and state[RECOVERY] == -1
         state[OPEN] = kind if start <= state[UNA] else NOTHING
-        state[OPEN_END], state[OPEN_FROM], state[OPEN_ALONE] = end, waited_from, 1 if nothing_told else 0
-        state[OPEN_ROW] = state[NEEDED]
-    state[OPEN_AT] = state[NOW]
+        state[OPEN_FROM], state[OPEN_ALONE], state[OPEN_ROW] = waited_from, 1 if nothing_told else 0, state[NEEDED]
+    state[OPEN_END], state[OPEN_AT] = end, state[NOW]
 
 
 @inlined
@@ -109,11 +109,11 @@ def settle_timeout(number: int, reports_copy: bool, events: Events, state: Any) 
     """All below `number` is acknowledged, for the first time since a timeout; `reports_copy`: that was needless.
 
     An acknowledgement that comes when that of what was resent can, and not before, is likely its answer. If something
-    had been reported above it, or was being repaired, the octets had been missing: of a repair that was lost, or only
-    its acknowledgement, the former. If the answer stops at what was resent, nothing that was sent later had come: that
-    all that was lost, and not only the first acknowledgement, is likelier. If it is of all that was sent, all of that
-    had come without a duplicate: what was lost are the acknowledgements. So are those of what the receiver reports to
-    have twice.
+    had been reported above the octets, or they were being repaired, they had been missing: that the repair was lost is
+    taken for likelier than that only its acknowledgement was. If the answer stops at what was resent, nothing that was
+    sent later had come: likelier all of it was lost than all but the first, and the acknowledgement of that. If it is
+    of all that was sent, all of that had come without a duplicate: what was lost are the acknowledgements. So are those
+    of what the receiver reports to have twice. Of a single segment, with nothing reported, it stays open.
     """
     kind, row, waited = state[OPEN], state[OPEN_ROW], state[NOW] - state[OPEN_AT]
     state[OPEN] = NOTHING
@@ -126,9 +126,11 @@ def settle_timeout(number: int, reports_copy: bool, events: Events, state: Any) 
     elif kind == IS_OPEN and (stops or not state[OPEN_ALONE]):
         events.needed[row : state[NEEDED], 2] = IS_NEEDED
         if state[RECOVERY] == UNKNOWN:
+            add_span(events, UNSURE, state[RECOVERY_START], state[OPEN_FROM])
             state[RECOVERY], state[RECOVERY_START], state[RECOVERY_BY_PROBE] = TIMEOUT, state[OPEN_FROM], 0
     elif kind == IS_OPEN and ends:
         events.needed[row : state[NEEDED], 2], state[RECOVERY] = ANSWERS_LOST, -1
+        state[RECOVERY_BY_PROBE] = state[TIMER_FROM] = 0
 
 
 @inlined

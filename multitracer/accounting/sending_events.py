@@ -207,14 +207,13 @@ def on_acknowledgement(
         if state[OPEN] != NOTHING:
             settle_timeout(number, found & DSACKS != 0, events, state)
         state[UNA], state[LAST_ACKED_NS], state[DUPLICATES] = min(number, state[TOP]), state[NOW], 0
-    else:
-        state[DUPLICATES] += 1
     note_wait(row, capture, events, state)
     if advanced or sacked:
         state[PROGRESS] = state[NOW]
         prompt = PROMPT if sacked or state[EDGE] > edge else 0
         note_delivery(row, advanced, answers_resend, prompt, found, capture.seq, events, state)
     elif number == state[UNA] < state[TOP] and state[EDGE] == edge and capture.payload_bytes[row] == 0:
+        state[DUPLICATES] += 1
         hear(row, ANSWERS_COPY if found & DSACKS else 0, events, state)  # what it answers had come before
     if state[RECOVERY] >= 0 and state[UNA] >= state[RECOVERY_END]:
         end_recovery(events, state)

@@ -86,23 +86,24 @@ def join_layers(captures: Captures, streams: Streams, logs: Logs) -> LinkLayer:
         return LinkLayer(logs.link, stops, timings, counted, _main(counted, frames))
     errors = _log_errors(captures.alignment.worsts_ns, logs, frames)
     found = _correlated(captures, streams, logs.link, errors)
-    carried = _with_missing(found, frames, links, timings)
+    carried = _with_missing(found, logs.link, stops, timings)
     main = _main(counted, frames, carried)
     return LinkLayer(logs.link, stops, timings, counted, main, found.links, carried, found.notes, errors)
 
 
 def _with_missing(
-    found: Correlation, frames: pd.DataFrame, links: pd.DataFrame, timings: Mapping[int, Timing]
-) -> pd.DataFrame:
-    """The segments with their frames, those marked that never came whole as one of their frames did not come."""
-    from multitracer.correlation.missing_frames import with_missing
+    found: Correlation, log: LinkLog, stops: pd.DataFrame, timings: Mapping[int, Timing]
+) -> pd.DataFrame:  # fmt: skip
+    """The segments with their frames, those marked that were flushed before one of their frames had come."""
+    from multitracer.correlation.missing_frames import NUMBERED_WHOLE, with_missing
 
-    table, covered = found.segment_frames, Coverages(frames, links)
+    table, covered = found.segment_frames, Coverages(log.frames, log.links)
     for link, match in found.links.items():
-        trip = timings[link].rtt_ns
-        # What a monitor did not hear may have come.
-        if trip is not None and str(links["protocol"].iat[link]) != "wifi":
-            table = with_missing(table, match, frames, covered.received(link), 2 * trip)
+        trip, bearer = timings[link].rtt_ns, (link, int(log.links["reverse"].iat[link]))
+        if trip is not None and str(log.links["protocol"].iat[link]) in NUMBERED_WHOLE:
+            resets = stops[((stops["kind"] == RESET) & stops["link"].isin(bearer)).to_numpy()]
+            over_ns = np.sort(resets["end_ns"].to_numpy())
+            table = with_missing(table, match, log.frames, covered, over_ns, trip)
     return table
 
 
@@ -170,13 +171,14 @@ def told_by_link(streams: Streams, layer: LinkLayer) -> Streams:
     Packets found by their sizes alone may be others; what a monitor of the air did not hear may have come.
     """
     carried = layer.segment_frames
-    if carried is None or layer.accounted < 0 or not len(streams.retransmissions):
+    if carried is None or layer.log is None or layer.accounted < 0 or not len(streams.retransmissions):
         return streams
     from multitracer.correlation.link_verdicts import Capture, with_link_verdicts
 
     capture = Capture(streams.segments, streams.groups.rows, streams.paths)
     sure = carried[(carried["matched_by"] == "payload").to_numpy()]
-    resent = with_link_verdicts(streams.retransmissions, capture, sure, layer.log_error_ns)
+    reverse = dict(zip(layer.log.links["link"].tolist(), layer.log.links["reverse"].tolist(), strict=True))
+    resent = with_link_verdicts(streams.retransmissions, capture, sure, reverse, layer.log_error_ns)
     return replace(streams, retransmissions=resent)
 
 

@@ -70,12 +70,13 @@ class Capture(NamedTuple):
 
 
 def with_link_verdicts(
-    resent: pd.DataFrame, capture: Capture, carried: pd.DataFrame, errors_ns: Mapping[tuple[int, bool, int], int]
-) -> pd.DataFrame:
+    resent: pd.DataFrame, capture: Capture, carried: pd.DataFrame, reverse: Mapping[int, int],
+    errors_ns: Mapping[tuple[int, bool, int], int],
+) -> pd.DataFrame:  # fmt: skip
     """The retransmissions with the verdicts that a link's log gives.
 
-    `carried` are the rows of segment_frames of which it is sure what they carried; `errors_ns` are the bounds of
-    `Observations.log_error_ns`.
+    `carried` are the rows of segment_frames of which it is sure what they carried; `reverse` says which link is the
+    other direction of each, and `errors_ns` are the bounds of `Observations.log_error_ns`.
     """
     row = resent["segment"].to_numpy()
     open_ = (resent["spurious"] == "unknown").to_numpy() & (row >= 0)
@@ -85,7 +86,7 @@ def with_link_verdicts(
     stream = 2 * connection + sender
     told: dict[int, _Verdict] = {}
     for number in np.unique(stream[open_]).tolist():
-        place = _Place.of(number, capture, carried, errors_ns)
+        place = _Place.of(number, capture, carried, reverse, errors_ns)
         if place is not None:
             told |= place.verdicts({at: int(row[at]) for at in np.flatnonzero(open_ & (stream == number)).tolist()})
     spurious, because, late_ack = (resent[name].copy() for name in ("spurious", "because", "late_ack"))
@@ -107,8 +108,9 @@ class _Place:
 
     @classmethod
     def of(
-        cls, stream: int, capture: Capture, carried: pd.DataFrame, errors_ns: Mapping[tuple[int, bool, int], int]
-    ) -> _Place | None:
+        cls, stream: int, capture: Capture, carried: pd.DataFrame, reverse: Mapping[int, int],
+        errors_ns: Mapping[tuple[int, bool, int], int],
+    ) -> _Place | None:  # fmt: skip
         """None where the log tells nothing: of a link without a log of its far end, or that was not understood."""
         connection, sender = divmod(stream, 2)
         near, far = (int(one[connection, sender]) for one in (capture.paths.sender_point, capture.paths.receiver_point))
@@ -120,9 +122,11 @@ class _Place:
         if table["link"].nunique() != 1 or not (table["delivered_ns"] >= 0).any():
             return None
         error_ns = errors_ns.get((int(table["link"].iat[0]), False, near))
-        backward = (carried["connection"] == connection) & (carried["sender"] != table["sender"].iat[0])
-        answers = _answers(capture.segments.take(rows[~mine]), rows[~mine], carried[backward.to_numpy()], error_ns)
         copies = carried_copies(table)
+        backward = (carried["connection"] == connection) & (carried["sender"] != table["sender"].iat[0])
+        backward &= carried["link"] == reverse[int(table["link"].iat[0])]
+        backward &= carried["ack"] <= copies.end.max() + 1  # a FIN takes one number
+        answers = _answers(capture.segments.take(rows[~mine]), rows[~mine], carried[backward.to_numpy()], error_ns)
         understood = is_understood(copies, answers.number.max(initial=0))
         return cls(copies, answers, capture.segments) if understood else None
 
@@ -143,8 +147,10 @@ class _Place:
             return None
         covering = before & (copies.start <= start) & (copies.end >= end) & (copies.whole_ns >= 0)
         if covering.any() and self.answers.latest_ns[place] < later:
-            heard = (self.answers.heard >= end) & (self.answers.latest_ns < later)
-            return _Verdict("yes", NEEDLESS, 1 if heard.any() else 0)
+            heard = self.answers.heard >= end
+            in_time = heard & (self.answers.latest_ns < later)
+            late_ack = 1 if in_time.any() else 0 if self.answers.logged[heard].all() else -1
+            return _Verdict("yes", NEEDLESS, late_ack)
         if not self.answers.logged[place]:
             return None
         if before.any() and copies.missing[before].all() and later <= self.answers.latest_ns[place]:
@@ -158,7 +164,7 @@ def _answers(theirs: pd.DataFrame, rows: Ints, carried: pd.DataFrame, error_ns: 
     The far end of the link logged when it sent them and what came to it, by one clock; by the capture's clock they are
     known within an error.
     """
-    own = carried[(carried["first_frame_ns"] >= 0).to_numpy()]
+    own = carried[(carried["first_frame_ns"] >= 0).to_numpy()].sort_values("first_frame_ns", ascending=False)
     left, unheard = own[own["segment"].isin(rows).to_numpy()], own[(own["ack"] >= 0).to_numpy()]
     sent = dict(zip(left["segment"].tolist(), left["first_frame_ns"].tolist(), strict=True))
     doubt = np.int64(error_ns) if error_ns is not None else np.int64(_FOREVER // 2)
@@ -179,7 +185,7 @@ def carried_copies(table: pd.DataFrame) -> Carried:
         table[name].to_numpy().astype(np.int64) for name in ("seq", "payload_bytes", "sent_ns", "delivered_ns")
     )
     frames = table["frames"].to_numpy()
-    before = np.concatenate([[-1], whole[:-1]])[: len(whole)]  # of the first the far end's log may lack the beginning
+    before = np.concatenate([[-1], whole[:-1]])[: len(whole)]  # the far end's log may lack the first one's beginning
     never = (before >= 0) | (table["logged_ns"] == MISSING).to_numpy()
     return Carried(start, start + size, sent, whole, frames != 0, (frames > 0) & (whole < 0) & never)
 

@@ -1,4 +1,4 @@
-"""Which segments a link's far end never had whole, as one of their frames never came to it."""
+"""Which segments a link's far end certainly never had whole, as one of their frames never came to it."""
 
 from __future__ import annotations
 
@@ -9,64 +9,104 @@ import numpy.typing as npt
 
 from multitracer.correlation.delivery import MISSING, NEVER
 from multitracer.link.coverage import one_log
-from multitracer.link.outcomes import DAMAGED, UNHEARD, outcomes
+from multitracer.link.frames import DATA_TYPES
+from multitracer.link.recovery import least_apart, pair, transmissions
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from multitracer.correlation.segment_frames import LinkMatch
-    from multitracer.model.analysis import Covered
+    from multitracer.link.coverage import Coverages
 
 Ints = npt.NDArray[np.int64]
 
+_NEVER = np.iinfo(np.int64).max
+_FAR = np.int64(1) << 61
+_EPOCH_BITS = 40
+NUMBERED_WHOLE = ("rlp", "rlc-umts")
+"""Protocols whose frames are sent again whole: LTE's and NR's RLC repeats parts under the number of the whole."""
+
 
 def with_missing(
-    table: pd.DataFrame, match: LinkMatch, frames: pd.DataFrame, covered: Covered, late_ns: int
+    table: pd.DataFrame, match: LinkMatch, frames: pd.DataFrame, covered: Coverages, over_ns: Ints, late_ns: int
 ) -> pd.DataFrame:
-    """The table segment_frames, with MISSING for what a link carried in a frame of which no transmission came.
+    """The table segment_frames, with MISSING for what a link gave up before one of its frames had come to the far end.
 
-    By the log of the link's far end, that of an earlier segment than the last that was whole; `covered` and `late_ns`
-    are those of `lacking_frames`.
+    `over_ns` are the times at which resets of the link were over, in order. `late_ns` is the longest that a frame may
+    be on its way, and what the clocks of both logs may be apart.
     """
-    mine = (table["link"] == match.link).to_numpy() & (table["first_frame_ns"] >= 0).to_numpy()
-    first, logged = table["first_frame_ns"].to_numpy(), table["logged_ns"].to_numpy().copy()
-    last = first[mine & (logged >= 0)].max(initial=-1)
-    open_ = mine & (logged == NEVER) & (first < last)
-    if not open_.any():
+    logged = table["logged_ns"].to_numpy().copy()
+    open_ = ((table["link"] == match.link) & (table["segment"] >= 0)).to_numpy() & (logged == NEVER)
+    if not match.sender_logged or not open_.any():
         return table
-    logged[open_ & np.isin(table["segment"].to_numpy(), lacking_frames(match, frames, covered, late_ns))] = MISSING
+    gone = given_up_unheard(match, frames, covered, over_ns, late_ns)
+    logged[open_ & np.isin(table["segment"].to_numpy(), gone)] = MISSING
     return table.assign(logged_ns=logged)
 
 
-def lacking_frames(match: LinkMatch, frames: pd.DataFrame, covered: Covered, late_ns: int) -> Ints:
-    """The rows of the segments that were in frames of which no transmission came, by the log of the link's far end.
+def given_up_unheard(
+    match: LinkMatch, frames: pd.DataFrame, covered: Coverages, over_ns: Ints, late_ns: int
+) -> Ints:  # fmt: skip
+    """The rows of the segments that a link gave up before one of their frames had come.
 
-    `covered` is what that log covers. A frame that came by `late_ns` after its last transmission, whichever of them it
-    was, is there. Of a protocol whose frames are sent again in parts (LTE's and NR's RLC) nothing is told.
+    It did when a reset was over, or when the far end, of which it is known what it took, had a later one whole. Until
+    then no transmission of the frame was taken, or came, by a log of the far end that lacks nothing then; nor can the
+    log of the sender lack one. Afterwards other frames may have the same numbers.
     """
-    kept = np.flatnonzero(match.segments >= 0)
-    if not match.sender_logged or not len(kept) or (frames["so"].to_numpy()[match.packets[kept[0]].rows] >= 0).any():
-        return np.empty(0, dtype=np.int64)
-    rows = [match.packets[number].rows for number in kept.tolist()]
-    packet, row = np.repeat(np.arange(len(kept)), [len(one) for one in rows]), np.concatenate(rows)
     time_ns, number = frames["time_ns"].to_numpy(), frames["sn_unwrapped"].to_numpy()
+    last_ns = np.array([time_ns[one.rows[-1]] for one in match.packets], dtype=np.int64)
+    until_ns = np.append(over_ns, _NEVER)[np.searchsorted(over_ns, last_ns)]
+    if match.taken is not None:
+        whole = np.append(np.where(match.whole_ns >= 0, match.whole_ns, _NEVER)[1:], _NEVER)
+        until_ns = np.minimum(until_ns, np.minimum.accumulate(whole[::-1])[::-1])
+    kept = np.flatnonzero((match.segments >= 0) & (until_ns < _NEVER))
+    if not len(kept):
+        return np.empty(0, dtype=np.int64)
+    rows = [match.packets[at].rows for at in kept.tolist()]
+    packet, row = np.repeat(kept, [len(one) for one in rows]), np.concatenate(rows)
     order = np.lexsort((time_ns[row], number[row], packet))
     packet, row = packet[order], row[order]
     first = np.flatnonzero((np.diff(packet, prepend=-1) != 0) | (np.diff(number[row], prepend=-1) != 0))
-    gone = np.isin(outcomes(frames, match.link, covered)[row], (UNHEARD, DAMAGED))
-    never = np.logical_and.reduceat(gone, first)
-    last = row[np.append(first[1:], len(row)) - 1]
-    never &= ~_came(frames, match.link, row[first], time_ns[row[first]], time_ns[last] + late_ns)
-    found: Ints = match.segments[kept[np.unique(packet[first[never]])]]
+    packet, row = packet[first], row[first]
+    start_ns, end_ns = time_ns[row] - late_ns, until_ns[packet]
+    never = covered.of(match.link, by_sender=False).covers(start_ns, end_ns)
+    never &= covered.of(match.link, by_sender=True).covers(time_ns[row], end_ns)
+    never &= (end_ns >= time_ns[row]) & ~_came(match, frames, row, start_ns, end_ns)
+    found: Ints = match.segments[np.unique(packet[never])]
     return found
 
 
-def _came(frames: pd.DataFrame, link: int, row: Ints, start_ns: Ints, end_ns: Ints) -> npt.NDArray[np.bool_]:
-    """Whether a frame with the number of each of these rows, as it was sent, came to the far end within a time."""
-    sn, time_ns = frames["sn"].to_numpy().astype(np.int64), frames["time_ns"].to_numpy()
-    received = one_log(frames, np.flatnonzero(((frames["link"] == link) & ~frames["sent"]).to_numpy()))
-    begin, span = int(time_ns.min()), int(np.ptp(time_ns)) + 1
-    came = np.sort(sn[received] * span + time_ns[received] - begin)
-    first, last = (sn[row] * span + np.minimum(at - begin, span - 1) for at in (start_ns, end_ns))
-    found: npt.NDArray[np.bool_] = np.searchsorted(came, last, side="right") > np.searchsorted(came, first)
+def _came(match: LinkMatch, frames: pd.DataFrame, row: Ints, start_ns: Ints, end_ns: Ints) -> npt.NDArray[np.bool_]:
+    """Whether the frame of each of these sent rows came to the far end, or may have within a time.
+
+    An arrival that fits no transmission may be one of any frame with its number.
+    """
+    came = match.taken
+    if came is None:
+        came = one_log(frames, np.flatnonzero(((frames["link"] == match.link) & ~frames["sent"]).to_numpy()))
+        came = came[(frames["type"].isin(DATA_TYPES) & (frames["sn"] >= 0)).to_numpy()[came]]
+    origin = _origins(frames, match.link, came)
+    number, epoch = frames["sn_unwrapped"].to_numpy(), frames["epoch"].to_numpy().astype(np.int64)
+    known = origin[origin >= 0]
+    found = np.isin(number[row] + (epoch[row] << _EPOCH_BITS), number[known] + (epoch[known] << _EPOCH_BITS))
+    sn, time_ns, unknown = frames["sn"].to_numpy(), frames["time_ns"].to_numpy(), came[origin < 0]
+    for one in np.unique(sn[unknown]).tolist():
+        own, mine = np.sort(time_ns[unknown[sn[unknown] == one]]), np.flatnonzero(sn[row] == one)
+        within = np.searchsorted(own, end_ns[mine], side="right") > np.searchsorted(own, start_ns[mine])
+        found[mine] |= within
     return found
+
+
+def _origins(frames: pd.DataFrame, link: int, came: Ints) -> Ints:
+    """The row of the transmission that each of these arrivals was; -1 where none fits."""
+    rows = frames.reset_index(drop=True)
+    data = rows["type"].isin(DATA_TYPES) & (rows["sn_unwrapped"] >= 0)
+    sent = transmissions(rows[(rows["link"] == link) & data & rows["sent"]])
+    apart = None if sent is None else least_apart(sent.sn, sent.time)
+    if sent is None or not len(came):
+        return np.full(len(came), -1, dtype=np.int64)
+    times, numbers = (rows[name].to_numpy()[came] for name in ("time_ns", "sn"))
+    heard = pair(sent, int(_FAR if apart is None else apart), times, numbers)
+    if heard is None:
+        return np.full(len(came), -1, dtype=np.int64)
+    return np.where(heard.transmission >= 0, sent.row[heard.transmission], -1)

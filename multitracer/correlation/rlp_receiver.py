@@ -26,6 +26,10 @@ OFTEN = 0.9
 """At least as many frames with N(R) there have to be for each that was delivered: RLP sends one in each slot."""
 
 
+MOST_BEFORE = 8
+"""Frames that may come before the first N(R): of more it is not known which of them were old ones."""
+
+
 class Taken(NamedTuple):
     """The frames whose characters an entity delivered, in that order; shape (frames,)."""
 
@@ -109,6 +113,8 @@ class _Receiver:
         self.told += kind in _ACKNOWLEDGING or kind in ASKING_TYPES
         if kind not in _ACKNOWLEDGING:
             return True
+        if self.first is not None and len(self.first) > MOST_BEFORE:
+            return False
         if not self.known or (self.first is not None and nr not in self.held):
             self.begin_anew(nr)
         self.first = None

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.correlation.candidates import UNRELATED, CandidateSegments, Fields
-from multitracer.correlation.delivery import MISSING, NEVER, acknowledged, delivered, taken
+from multitracer.correlation.delivery import NEVER, acknowledged, delivered, taken
 from multitracer.correlation.headers import header
 from multitracer.correlation.matching import Ends, Offer, match
 from multitracer.correlation.rlp_receiver import as_taken, frames_taken
@@ -25,7 +25,7 @@ from multitracer.link.coverage import one_log
 from multitracer.link.packets import CarriedPacket
 from multitracer.link.reassembly_rlc import direction
 from multitracer.model.paths import Paths
-from multitracer.model.schema import ACK, FIN, MARKS, SYN, build, empty
+from multitracer.model.schema import ACK, FIN, MARKS, RST, SYN, build, empty
 from multitracer.vantage.paths import INTACT, LOST
 
 if TYPE_CHECKING:
@@ -41,13 +41,17 @@ class LinkMatch:
     """The packets that one link direction carried, and the segments they were matched to.
 
     `packets` are in the order of their first transmission; `segments` has the shape (packets,): the row in
-    segments of each, -1 without a match. `sender_logged` tells whether they are from the sender's log.
+    segments of each, -1 without a match, `whole_ns` when the far end had it whole by its log, -1 or less if never.
+    `sender_logged` tells whether they are from the sender's log. `taken` are the rows of the frames that the far end
+    delivered, where they are known, and not only what came.
     """
 
     link: int
     packets: list[CarriedPacket]
     segments: Ints
+    whole_ns: Ints
     sender_logged: bool
+    taken: Ints | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,9 @@ def correlate(
         if not len(mine):
             continue
         one = _LinkMatcher((link, reverse), protocol, candidates, frames, mine)
-        found[link] = LinkMatch(link, one.packets, one.segments, one.sender_logged)
+        found[link] = LinkMatch(
+            link, one.packets, one.segments, np.array(one.delivered, dtype=np.int64), one.sender_logged, one.taken
+        )  # fmt: skip
         rows += one.rows()
         notes += one.notes()
     return Correlation(_table(rows, candidates, connections), found, notes)
@@ -148,6 +154,7 @@ class _LinkMatcher:
         self.repeats = frames["transmission"].to_numpy() > 0
         self.carries_data = bool((frames["payload_bytes"].to_numpy()[mine] > 0).any())
         self.packets = reassemble(frames, mine, protocol)
+        self.taken: Ints | None = None
         self.delivered = self._delivered(frames, protocol)
         self.headers = [header(packet.octets) for packet in self.packets]
         self.ends: Ends = {}
@@ -198,11 +205,8 @@ class _LinkMatcher:
         if heard is None:
             moves = received[(frames["type"] == "MRW").to_numpy()[received]]
             return delivered(self.packets, reassemble(frames, received, protocol), frames, protocol, moves=moves)
-        frames = as_taken(frames, heard)
-        times = delivered(self.packets, reassemble(frames, heard.rows, protocol), frames, protocol, is_exact=True)
-        # What the receiver delivered is followed: what it had not before a later packet, it never has.
-        last = max((number for number, time in enumerate(times) if time >= 0), default=0)
-        return [MISSING if time == NEVER and number < last else time for number, time in enumerate(times)]
+        self.taken, frames = heard.rows, as_taken(frames, heard)
+        return delivered(self.packets, reassemble(frames, heard.rows, protocol), frames, protocol, is_exact=True)
 
     def _offers(self) -> list[Offer]:
         return [
@@ -257,7 +261,7 @@ class _LinkMatcher:
             streams[0], self.link, self.candidates.relative_seq(head.raw_seq, near), head.payload_bytes,
             head.wire_bytes, NONE, self.matched_by,
         )  # fmt: skip
-        if head.flags & ACK:
+        if head.flags & (ACK | RST) == ACK and len(self.ends[head[:4]]) == 1:  # else it may be of another connection
             row.ack = self.candidates.relative_ack(head.raw_ack, near)
         return row
 

@@ -34,7 +34,7 @@ def test_a_frame_of_control_between_data_shows_no_full_window(known: bool, contr
     packet = CarriedPacket(bytes(114), data, data, np.array([38, 38, 38]), 0, complete=True)
     full = np.array([10 * MS]), np.array([60 * MS])
     logged = Logged(0, 1, frames, NO_INTERVALS, full, Timing(10 * MS, 1), known)
-    found = account(logged, LinkMatch(0, [packet], np.array([-1]), sender_logged=True), None, None)
+    found = account(logged, LinkMatch(0, [packet], np.array([-1]), np.array([-1]), sender_logged=True), None, None)
     assert found is not None
     spent = (found.table["end_ns"] - found.table["start_ns"]).groupby(found.table["cause"].astype(str)).sum() // MS
     assert (spent.get("link_control", 0), spent["flow_controlled"]) == (control, held)
@@ -60,4 +60,4 @@ def test_a_packet_of_which_too_little_is_known_may_be_of_another_connection(
         CarriedPacket(MINE, row, row, row, 0, complete=True),
         CarriedPacket(octets, row, row, row, 0, complete=complete, garbled=garbled),
     ]
-    assert all_captured(LinkMatch(0, packets, np.array([7, -1]), sender_logged=True)) is expected
+    assert all_captured(LinkMatch(0, packets, np.array([7, -1]), np.array([-1, -1]), sender_logged=True)) is expected

@@ -26,6 +26,8 @@ def told(
     error_ms: float | None = 1,
     late_ack: int = -1,
     unheard: float | None = None,
+    unheard_ack: int = 201,
+    unheard_on: int = 1,
 ) -> tuple[str, str, int]:
     """Verdict, reason and late_ack, where the link had the segments whole at its far end at these times, in ms.
 
@@ -44,11 +46,11 @@ def told(
     if left is not None:
         rows.append({"segment": ANSWER, "first": left, "delivered": 690, **answer})
     if unheard is not None:
-        rows.append({"first": unheard, "ack": 201, **answer})
+        rows.append({"first": unheard, "ack": unheard_ack, **answer, "link": unheard_on})
     open_ = {"spurious": "unknown", "because": "a timer; cannot be told", "late_ack": late_ack}
     resent = retransmissions({"ms": 500, "segment": RESEND, **open_})
     errors = {} if error_ms is None else {(0, False, 0): round(error_ms * 1e6)}
-    found = with_link_verdicts(resent, capture, segment_frames(*rows), errors).iloc[0]
+    found = with_link_verdicts(resent, capture, segment_frames(*rows), {0: 1, 1: 0}, errors).iloc[0]
     return str(found["spurious"]), found["because"], int(found["late_ack"])
 
 
@@ -62,6 +64,17 @@ def test_what_the_receiver_acknowledged_before_was_resent_needlessly_though_the_
     assert told((60, 600, 630), unheard=610) == ("yes", f"a timer; {NEEDLESS}", 0)
     assert told((60, 600, 650), unheard=610) == ("yes", f"a timer; {NEEDLESS}", 1)
     assert told((60, 600, 605), unheard=610)[0] == "unknown"
+
+
+@pytest.mark.parametrize("other", [{"unheard_ack": 2**31 - 5}, {"unheard_on": 2}])
+def test_what_acknowledges_more_than_was_sent_or_came_over_another_link_tells_nothing(other: dict[str, int]) -> None:
+    """It is of another connection with the same addresses, or by another log's clock."""
+    assert told((60, 600, 630), unheard=610, **other)[0] == "unknown"
+
+
+def test_whether_an_acknowledgement_came_late_is_open_where_the_log_lacks_it() -> None:
+    """The one that was heard may have been sent before the resend came, or after."""
+    assert told((60, 600, 650), left=None, unheard=610) == ("yes", f"a timer; {NEEDLESS}", -1)
 
 
 @pytest.mark.parametrize(("logged", "missing"), [(-1, False), (MISSING, True)])
@@ -130,4 +143,4 @@ def test_nothing_else_is_changed() -> None:
     near = np.array([[0, -1]])
     nothing = np.full(len(SCRIPT), -1, dtype=np.int32)
     capture = Capture(segments, Groups(segments, 1).rows, Paths(near, near[:, ::-1], nothing, nothing.astype(np.int8)))
-    pd.testing.assert_frame_equal(with_link_verdicts(resent, capture, segment_frames(), {}), resent)
+    pd.testing.assert_frame_equal(with_link_verdicts(resent, capture, segment_frames(), {}, {}), resent)
