@@ -18,7 +18,8 @@ from multitracer.model.schema import build
 
 MS = 1_000_000
 NO_EVENTS = build("link_events", dict.fromkeys(("record", "time_ns", "recorded_ns", "link", "side", "event"), ()))
-SENT = [(20 * number, number) for number in range(30)] + [(700, 14), (800, 30), (820, 31), (900, 14), (940, 32), (1100, 33), (1300, 34)]
+SENT = [(20 * number, number) for number in range(30)]
+SENT += [(700, 14), (800, 30), (820, 31), (900, 14), (940, 32), (1100, 33), (1300, 34)]
 """Frames of 20 ms: (ms, number); 14 is sent three times."""
 RESET = np.array([at(960)])
 THRICE = dict.fromkeys((280, 700, 900), "BAD")
