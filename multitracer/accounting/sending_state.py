@@ -17,9 +17,9 @@ MOST_CAUSE_NS = (1 << 62) // CODES
 # Codes of `Events.kind`: sent before; the first copy of its last octet.
 AGAIN, NEW = range(2)
 # Bits of `Events.delivered_flag`: which copy was delivered is certain; the receiver did not delay the acknowledgement;
-# it reported a duplicate (DSACK), so that it may have acknowledged the data before, and that was lost; the data was
-# sent once, and none again since, so that it is a round trip (Karn's algorithm); the acknowledgement was held, and the
-# time is what its timestamp allows (`answer_times`).
+# it reported a duplicate (DSACK), so that it may have acknowledged the data before, and that was lost, or the data was
+# sent again after the copy that this is noted for; the data was sent once, and none again since, so that it is a round
+# trip (Karn's algorithm); the acknowledgement was held, and the time is what its timestamp allows (`answer_times`).
 CLEAN, PROMPT, ANSWERS_COPY, ROUND_TRIP, DATED = 1, 2, 4, 8, 16
 EXACT = CLEAN | PROMPT
 NOTHING, IS_OPEN, IS_NEEDLESS = range(3)
