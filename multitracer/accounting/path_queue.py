@@ -33,7 +33,7 @@ from multitracer.accounting.path_rate import (
     sample_rates,
 )
 from multitracer.accounting.room import Room
-from multitracer.accounting.sending_state import BUSY, CLEAN, EXACT, LEAST_BUSY, UNSURE_BUSY, Capture
+from multitracer.accounting.sending_state import BUSY, CLEAN, EXACT, UNSURE_BUSY, Capture
 from multitracer.accounting.shared_rate import note_singles
 from multitracer.compute.kernels import kernel
 from multitracer.model.limits import RATE_FROM
@@ -140,13 +140,12 @@ def find_queue(
     """
     events, state = room.events, room.state
     least = least_delay(events, state, surely)
-    find_busy(capture, events, state, least, surely, BUSY, longer_ns, loses_singles, dated, by_acknowledgement, 0)
+    told = dated or (by_acknowledgement and longer_ns == 0)
+    find_busy(capture, events, state, least, surely, BUSY, longer_ns, loses_singles, told, by_acknowledgement, 0)
     least = least_delay(events, state, rates)
     if longer_ns > 0 and shortest_ns > 0:
         least = min(least, shortest_ns)
     if longer_ns > 0 or (by_acknowledgement and not dated):
-        if longer_ns == 0:
-            find_busy(capture, events, state, least, rates, LEAST_BUSY, 0, loses_singles, True, True, 0)
         find_busy(capture, events, state, least, rates, UNSURE_BUSY, 0, loses_singles, by_acknowledgement, False, 0)
     elif loses_singles:
         deepest = deepest_queue(events, state, least, rates)
