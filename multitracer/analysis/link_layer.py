@@ -94,7 +94,7 @@ def join_layers(captures: Captures, streams: Streams, logs: Logs) -> LinkLayer:
 def _with_missing(
     found: Correlation, log: LinkLog, stops: pd.DataFrame, timings: Mapping[int, Timing]
 ) -> pd.DataFrame:  # fmt: skip
-    """The segments with their frames, those marked that were flushed before one of their frames had come."""
+    """The segments with their frames, those marked that were given up before one of their frames had come."""
     from multitracer.correlation.missing_frames import NUMBERED_WHOLE, with_missing
 
     table, covered = found.segment_frames, Coverages(log.frames, log.links)

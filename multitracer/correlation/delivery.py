@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 NEVER, SPOILT, MISSING = -1, -2, -3
-"""Instead of a time: never complete in the receiver's log, complete but decompressed wrongly, or flushed before one of
-its frames had come, and so certainly never complete."""
+"""Instead of a time: never complete in the receiver's log, complete but decompressed wrongly, or given up before one
+of its frames had come, and so certainly never complete."""
 _BEFORE, _AFTER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 """Before and after all times."""
 

@@ -173,8 +173,8 @@ def _answers(theirs: pd.DataFrame, rows: Ints, carried: pd.DataFrame, error_ns: 
     latest_ns = np.concatenate([np.array(latest, dtype=np.int64), unheard["first_frame_ns"].to_numpy()])
     number = np.concatenate([theirs["ack"].to_numpy(), unheard["ack"].to_numpy()]).astype(np.int64)
     logged = np.concatenate([np.isin(rows, left["segment"].to_numpy()), np.ones(len(unheard), dtype=np.bool_)])
+    heard = np.where(np.arange(len(number)) < len(theirs), number, 0)
     order = np.argsort(latest_ns, kind="stable")
-    heard = np.concatenate([theirs["ack"].to_numpy(), np.zeros(len(unheard))]).astype(np.int64)
     return Answers(np.maximum.accumulate(number[order]), latest_ns[order], logged[order], heard[order])
 
 

@@ -92,6 +92,7 @@ _CONNECTION = C("connection", "int32", "connection number, from 0", null=-1)
 _SENDER = C("sender", "int8", "which end sent it: 0 the client, 1 the server", null=-1)
 _LINK = C("link", "int16", "link number: one per link and direction", null=-1)
 _ENDPOINT = C("sender", "object", "who sent it, ip:port")
+_STREAM = (_CONNECTION, _ENDPOINT)
 
 SCHEMA: dict[str, Table] = {
     table.name: table
@@ -307,8 +308,7 @@ SCHEMA: dict[str, Table] = {
             (
                 _INPUT,
                 _RECORD,
-                _CONNECTION,
-                _ENDPOINT,
+                *_STREAM,
                 C("time_ns", "int64", "when it was sent, on the sender's clock", "ns"),
                 C("seq", "int64", "first byte, relative to the initial sequence number"),
                 C("payload_bytes", "int32", "TCP payload", "bytes"),
@@ -326,8 +326,8 @@ SCHEMA: dict[str, Table] = {
             "segment_frames",
             "which link frames carried each transmission of each segment",
             (
-                _CONNECTION,
-                *(_ENDPOINT, _LINK),
+                *_STREAM,
+                _LINK,
                 C("seq", "int64", "first byte, relative to the initial sequence number"),
                 C("ack", "int64", "of what was not captured, the acknowledgement number, relative", null=-1, private=True),
                 C("payload_bytes", "int32", "TCP payload", "bytes"),
