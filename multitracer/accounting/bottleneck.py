@@ -273,7 +273,8 @@ def find_stalls(events: Events, state: Any, by_acknowledgement: bool) -> None:
                 trip = events.trip_ns[place, 1] if place >= 0 else np.int64(-1)
             if trip >= 0 and now - begin > longest_wait(trip, by_acknowledgement):
                 read, top = top_at(events, state, read, top, now)
-                note_stall(begin, now, top, events.delivered_flag[at] & ANSWERS_COPY == 0, events, state)
+                certain = events.delivered_flag[at] & ANSWERS_COPY == 0
+                note_stall(begin, now, top, certain, events, state, by_acknowledgement)
         first = next_in_flight(events, state, max(first, upto + 1))
         latest = max(latest, now)
         if by_acknowledgement and events.delivered_flag[at] & ROUND_TRIP and events.kind[upto] == NEW:
@@ -306,14 +307,17 @@ def top_at(events: Events, state: Any, read: int, top: int, now: int) -> tuple[i
 
 
 @kernel
-def note_stall(begin: int, end: int, top: int, certain: bool, events: Events, state: Any) -> None:
+def note_stall(
+    begin: int, end: int, top: int, certain: bool, events: Events, state: Any, by_acknowledgement: bool
+) -> None:  # fmt: skip
     """The path may have stood still from begin to end, when octets up to `top` had been sent: look what was resent.
 
-    It did not where something was lost meanwhile, be it acknowledgements alone.
+    It did not where something was lost meanwhile; if acknowledgements stand for arrivals, be it only they.
     """
     at = first_needed(events, state, begin)
     while at < state[NEEDED] and (events.needed[at, 0] <= end or events.needed[at, 1] < top):
-        if events.needed[at, 1] < top:
+        arrived = events.needed[at, 2] == ANSWERS_LOST and not by_acknowledgement
+        if events.needed[at, 1] < top and not arrived:
             if events.needed[at, 2]:
                 return
             certain = False

@@ -47,6 +47,7 @@ from multitracer.analysis.window import cut_accounts, cut_captures, cut_logs, se
 from multitracer.analysis.wrong_inputs import check_usable, noted
 from multitracer.compute.arrays import with_columns
 from multitracer.compute.threads import together
+from multitracer.correlation.delivery import ALWAYS_IN_SEQUENCE
 from multitracer.findings import Findings
 from multitracer.findings.directions import Directions
 from multitracer.findings.observations import Observations
@@ -197,7 +198,8 @@ def limits_of(
         reverse = int(layer.log.links["reverse"].iloc[layer.accounted])
         for link in (layer.accounted, reverse) if reverse >= 0 else (layer.accounted,):
             frame_ns = layer.timings[link].frame_ns or 0
-            logs_of_link.append(LinkLog(link, layer.segment_frames, frame_ns, layer.resets_ns))
+            in_sequence = str(layer.log.links["protocol"].iat[link]) in ALWAYS_IN_SEQUENCE
+            logs_of_link.append(LinkLog(link, layer.segment_frames, frame_ns, layer.resets_ns, in_sequence))
     path_of = partial(path_numbers, streams.connections, captures.flows)
     return find_limits(
         with_windows(streams.segments, logs.tcp_state, streams.groups, streams.paths), captures.sack,

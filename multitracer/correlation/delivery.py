@@ -22,6 +22,8 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 NEVER, SPOILT, MISSING = -1, -2, -3
 """Instead of a time: never complete in the receiver's log, complete but decompressed wrongly, or given up before one
 of its frames had come, and so certainly never complete."""
+ALWAYS_IN_SEQUENCE = ("rlp",)
+"""Protocols that deliver in the order of sending however they are set up (24.022 4)."""
 _BEFORE, _AFTER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 """Before and after all times."""
 
@@ -78,7 +80,7 @@ def delivered(
     gaps = (np.array(whole, dtype=np.int64) == NEVER) & (not is_exact)
     if moves is not None and gaps.any():
         gaps &= ~_given_up(packets, frames, moves)
-    return _in_sequence(packets, whole, gaps.tolist(), always=protocol == "rlp")
+    return _in_sequence(packets, whole, gaps.tolist(), always=protocol in ALWAYS_IN_SEQUENCE)
 
 
 def _given_up(packets: Sequence[CarriedPacket], frames: pd.DataFrame, moves: Ints) -> Any:

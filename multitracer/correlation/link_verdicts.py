@@ -38,6 +38,8 @@ class Carried(NamedTuple):
     """Not known never to have been sent."""
     missing: npt.NDArray[np.bool_]
     """Certainly never whole: what precedes it was, or the log shows it to be MISSING."""
+    in_order_ns: Ints
+    """When each was whole, and all before it that ever was: a link that keeps the order delivers it then."""
 
 
 class Answers(NamedTuple):
@@ -73,13 +75,14 @@ def with_link_verdicts(
     resent: pd.DataFrame, capture: Capture, carried: pd.DataFrame, reverse: Mapping[int, int],
     errors_ns: Mapping[tuple[int, bool, int], int],
 ) -> pd.DataFrame:  # fmt: skip
-    """The retransmissions with the verdicts that a link's log gives.
+    """The retransmissions with the verdicts that a link's log gives, and whether an earlier copy was answered.
 
     `carried` are the rows of segment_frames of which it is sure what they carried; `reverse` says which link is the
     other direction of each, and `errors_ns` are the bounds of `Observations.log_error_ns`.
     """
-    row = resent["segment"].to_numpy()
-    open_ = (resent["spurious"] == "unknown").to_numpy() & (row >= 0)
+    row, answered = resent["segment"].to_numpy(), resent["late_ack"].to_numpy()
+    unknown, needless = ((resent["spurious"] == one).to_numpy() for one in ("unknown", "yes"))
+    open_ = (unknown | (needless & (answered < 0))) & (row >= 0)
     if not open_.any():
         return resent
     connection, sender = (capture.segments[name].to_numpy()[row].astype(np.int64) for name in ("connection", "sender"))
@@ -90,11 +93,11 @@ def with_link_verdicts(
         if place is not None:
             told |= place.verdicts({at: int(row[at]) for at in np.flatnonzero(open_ & (stream == number)).tolist()})
     spurious, because, late_ack = (resent[name].copy() for name in ("spurious", "because", "late_ack"))
-    answered = resent["late_ack"].to_numpy()
     for at, (verdict, why, late) in told.items():
-        if verdict == "no" and answered[at] == 1:
-            continue  # the captures show that an earlier copy was answered: the log lacks something
-        spurious.iat[at], because.iat[at] = verdict, because.iat[at].rsplit("; ", 1)[0] + "; " + why
+        if verdict == "no" and (needless[at] or answered[at] == 1):
+            continue  # the captures show that an earlier copy came, or was answered: the log lacks something
+        if not needless[at]:
+            spurious.iat[at], because.iat[at] = verdict, because.iat[at].rsplit("; ", 1)[0] + "; " + why
         if answered[at] < 0:
             late_ack.iat[at] = late
     return resent.assign(spurious=spurious, because=because, late_ack=late_ack)
@@ -103,8 +106,9 @@ def with_link_verdicts(
 class _Place:
     """One sender's data on a link that delivers to a receiver beside whom nothing was captured."""
 
-    def __init__(self, copies: Carried, answers: Answers, segments: pd.DataFrame) -> None:
-        self.copies, self.answers, self.segments = copies, answers, segments
+    def __init__(self, copies: Carried, answers: Answers, segments: pd.DataFrame, error_ns: int) -> None:
+        """`error_ns` bounds what the clocks of the capture and of the link's far end may be apart."""
+        self.copies, self.answers, self.segments, self.error_ns = copies, answers, segments, error_ns
 
     @classmethod
     def of(
@@ -121,14 +125,14 @@ class _Place:
         table = carried[np.isin(carried["segment"].to_numpy(), rows[mine]) & (carried["payload_bytes"] > 0).to_numpy()]
         if table["link"].nunique() != 1 or not (table["delivered_ns"] >= 0).any():
             return None
-        error_ns = errors_ns.get((int(table["link"].iat[0]), False, near))
+        error_ns = errors_ns.get((int(table["link"].iat[0]), False, near), _FOREVER // 2)
         copies = carried_copies(table)
         backward = (carried["connection"] == connection) & (carried["sender"] != table["sender"].iat[0])
         backward &= carried["link"] == reverse[int(table["link"].iat[0])]
         backward &= carried["ack"] <= copies.end.max() + 1  # a FIN takes one number
         answers = _answers(capture.segments.take(rows[~mine]), rows[~mine], carried[backward.to_numpy()], error_ns)
         understood = is_understood(copies, answers.number.max(initial=0))
-        return cls(copies, answers, capture.segments) if understood else None
+        return cls(copies, answers, capture.segments, error_ns) if understood else None
 
     def verdicts(self, resends: Mapping[int, int]) -> dict[int, _Verdict]:
         """Of the resends, by number their rows of segments; none of which nothing tells."""
@@ -147,10 +151,7 @@ class _Place:
             return None
         covering = before & (copies.start <= start) & (copies.end >= end) & (copies.whole_ns >= 0)
         if covering.any() and self.answers.latest_ns[place] < later:
-            heard = self.answers.heard >= end
-            in_time = heard & (self.answers.latest_ns < later)
-            late_ack = 1 if in_time.any() else 0 if self.answers.logged[heard].all() else -1
-            return _Verdict("yes", NEEDLESS, late_ack)
+            return _Verdict("yes", NEEDLESS, self._late_ack(at, end, covering, later))
         if not self.answers.logged[place]:
             return None
         if before.any() and copies.missing[before].all() and later <= self.answers.latest_ns[place]:
@@ -158,7 +159,24 @@ class _Place:
         return None
 
 
-def _answers(theirs: pd.DataFrame, rows: Ints, carried: pd.DataFrame, error_ns: int | None) -> Answers:
+    def _late_ack(self, at: int, end: int, covering: npt.NDArray[np.bool_], later: int) -> int:
+        """Whether an earlier copy, or an acknowledgement of octet `end`, was on its way then, and came; -1: unknown.
+
+        Where the link holds a copy back until it has what is before it, the acknowledgements show that it does.
+        """
+        answers = self.answers
+        heard = answers.heard >= end
+        if (heard & (answers.latest_ns < later)).any():
+            return 1
+        delivered = int(self.copies.in_order_ns[covering].min())
+        if delivered > at - self.error_ns:
+            first = int(np.searchsorted(answers.number, end))
+            held = answers.logged[first] and min(delivered, int(answers.latest_ns[first])) > at + self.error_ns
+            return 1 if held else -1
+        return 0 if answers.logged[heard].all() else -1
+
+
+def _answers(theirs: pd.DataFrame, rows: Ints, carried: pd.DataFrame, error_ns: int) -> Answers:
     """The acknowledgements heard, and those that the link lost, each above all before it.
 
     The far end of the link logged when it sent them and what came to it, by one clock; by the capture's clock they are
@@ -167,8 +185,7 @@ def _answers(theirs: pd.DataFrame, rows: Ints, carried: pd.DataFrame, error_ns: 
     own = carried[(carried["first_frame_ns"] >= 0).to_numpy()].sort_values("first_frame_ns", ascending=False)
     left, unheard = own[own["segment"].isin(rows).to_numpy()], own[(own["ack"] >= 0).to_numpy()]
     sent = dict(zip(left["segment"].tolist(), left["first_frame_ns"].tolist(), strict=True))
-    doubt = np.int64(error_ns) if error_ns is not None else np.int64(_FOREVER // 2)
-    came = theirs["time_ns"].to_numpy() + doubt
+    came = theirs["time_ns"].to_numpy() + np.int64(error_ns)
     latest = [sent.get(row, time) for row, time in zip(rows.tolist(), came.tolist(), strict=True)]
     latest_ns = np.concatenate([np.array(latest, dtype=np.int64), unheard["first_frame_ns"].to_numpy()])
     number = np.concatenate([theirs["ack"].to_numpy(), unheard["ack"].to_numpy()]).astype(np.int64)
@@ -186,8 +203,8 @@ def carried_copies(table: pd.DataFrame) -> Carried:
     )
     frames = table["frames"].to_numpy()
     before = np.concatenate([[-1], whole[:-1]])[: len(whole)]  # the far end's log may lack the first one's beginning
-    never = (before >= 0) | (table["logged_ns"] == MISSING).to_numpy()
-    return Carried(start, start + size, sent, whole, frames != 0, (frames > 0) & (whole < 0) & never)
+    missing = (table["logged_ns"] == MISSING).to_numpy() | ((frames > 0) & (whole < 0) & (before >= 0))
+    return Carried(start, start + size, sent, whole, frames != 0, missing, np.maximum.accumulate(whole))
 
 
 def is_understood(copies: Carried, acknowledged: int) -> bool:

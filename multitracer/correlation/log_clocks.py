@@ -27,6 +27,8 @@ _PPT = 10**12
 _LEAST_FRAMES = 3
 _LARGEST_DRIFT = 500e-6
 """The largest drift that is considered: the frequency tolerance of NTP (RFC 5905)."""
+_FEW = 0.01
+"""This share of the packets may be dated wrongly by their frames."""
 _ROUNDS = 60
 """Steps of a search: enough for a drift in 64 bits."""
 
@@ -38,6 +40,10 @@ class _Bounds:
     log_ns: Ints
     difference_ns: Ints
     """The log's time less the capture's, widened by the capture's clock error."""
+
+    def where(self, keep: npt.NDArray[np.bool_]) -> _Bounds:
+        """Some of the bounds."""
+        return _Bounds(self.log_ns[keep], self.difference_ns[keep])
 
     def line_points(self, begin: int, base: int) -> _Points:
         """The bounds as points: x is the time since `begin`, y the difference less `base`, both in ns."""
@@ -70,7 +76,7 @@ def tie_clock(
     points = int(segments["point"].max()) + 1 if len(segments) else 0
     found = correlate({**tables, "frames": own}, segments, connections, paths, [-1] * points)
     bounds = [np.zeros(points, dtype=np.int64)] * 2 if error_ns is None else [np.asarray(one) for one in error_ns]
-    after, before = _bounds(found.links.values(), own, segments, paths, bounds[0])
+    after, before = _but_for_few(*_bounds(found.links.values(), own, segments, paths, bounds[0]))
     count = sum(int((match.segments >= 0).sum()) for match in found.links.values())
     if not len(after.log_ns):
         return Clock(reference, how="shares no packets with a capture")
@@ -84,7 +90,7 @@ def tie_clock(
         clock = _clock(reference, low, high, own, how)
     else:
         clock = _clock_with_drift(reference, after, before, own, how)
-    latest, earliest = _bounds(found.links.values(), own, segments, paths, bounds[1])
+    latest, earliest = _but_for_few(*_bounds(found.links.values(), own, segments, paths, bounds[1]))
     wider = max(int(latest.difference_ns.min()) - high, low - int(earliest.difference_ns.max()), 0)
     return clock if clock.error_s is None else replace(clock, worst_s=clock.error_s + wider / 1e9)
 
@@ -109,6 +115,17 @@ def _bounds(
             if came >= 0:
                 before.append((last, came))
     return _as_bounds(after, segments, errors, 1), _as_bounds(before, segments, errors, -1)
+
+
+def _but_for_few(after: _Bounds, before: _Bounds) -> tuple[_Bounds, _Bounds]:
+    """The bounds without those that speak against the captures' own clock, if they are few.
+
+    Where RLP's receiver takes an old frame for a new one, a packet is in order before the log has all of its frames.
+    """
+    fit = after.difference_ns >= 0, before.difference_ns <= 0
+    if all((~one).sum() <= _FEW * len(one) for one in fit):
+        return after.where(fit[0]), before.where(fit[1])
+    return after, before
 
 
 def _as_bounds(pairs: list[tuple[int, int]], segments: pd.DataFrame, errors: Ints, sign: int) -> _Bounds:

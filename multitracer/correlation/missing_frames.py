@@ -32,8 +32,9 @@ def with_missing(
 ) -> pd.DataFrame:
     """The table segment_frames, with MISSING for what a link gave up before one of its frames had come to the far end.
 
-    `over_ns` are the times at which resets of the link were over, in order. `late_ns` is the longest that a frame may
-    be on its way, and what the clocks of both logs may be apart.
+    Also for what it never had on the air, though it had what was sent later. `over_ns` are the times at which resets of
+    the link were over, in order. `late_ns` is the longest that a frame may be on its way, and what the clocks of both
+    logs may be apart.
     """
     logged = table["logged_ns"].to_numpy().copy()
     open_ = ((table["link"] == match.link) & (table["segment"] >= 0)).to_numpy() & (logged == NEVER)
@@ -41,7 +42,39 @@ def with_missing(
         return table
     gone = given_up_unheard(match, frames, covered, over_ns, late_ns)
     logged[open_ & np.isin(table["segment"].to_numpy(), gone)] = MISSING
+    unsent = np.flatnonzero(open_ & (table["carried_bytes"] == 0).to_numpy() & (table["first_frame_ns"] < 0).to_numpy())
+    logged[unsent[_overtaken(table, match.link, unsent, covered)]] = MISSING
     return table.assign(logged_ns=logged)
+
+
+def _overtaken(table: pd.DataFrame, link: int, rows: Ints, covered: Coverages) -> npt.NDArray[np.bool_]:
+    """Which of these rows never had a frame, by a log of the sender that lacks nothing until a later one had.
+
+    The queue before the link is first in, first out. The later one is of the same stream, and on the air before the
+    octets of the row were sent again: else it may be the row itself that was.
+    """
+    data = table[((table["link"] == link) & (table["sent_ns"] >= 0) & (table["payload_bytes"] > 0)).to_numpy()]
+    own = table.iloc[rows]
+    passed, begun = np.full(len(rows), _NEVER, dtype=np.int64), own["sent_ns"].to_numpy()
+    for (connection, sender), of_stream in own.assign(at=range(len(rows))).groupby(["connection", "sender"]):
+        stream = data[((data["connection"] == connection) & (data["sender"] == sender)).to_numpy()]
+        passed[of_stream["at"]] = _passed_ns(stream.sort_values("sent_ns", kind="stable"), of_stream)
+    found: npt.NDArray[np.bool_] = covered.of(link, by_sender=True).covers(begun, passed) & (passed < _NEVER)
+    return found
+
+
+def _passed_ns(stream: pd.DataFrame, rows: pd.DataFrame) -> Ints:
+    """When something sent after each row was first on the air, if before its octets were sent again; else _NEVER."""
+    sent, seq, size, first = (stream[name].to_numpy() for name in ("sent_ns", "seq", "payload_bytes", "first_frame_ns"))
+    soonest = np.append(np.minimum.accumulate(np.where(first >= 0, first, _NEVER)[::-1])[::-1], _NEVER)
+    passed = np.full(len(rows), _NEVER, dtype=np.int64)
+    columns = (rows[name].tolist() for name in ("sent_ns", "seq", "payload_bytes"))
+    for at, (begun, start, octets) in enumerate(zip(*columns, strict=True)):
+        later = int(np.searchsorted(sent, begun, side="right"))
+        again = (seq[later:] < start + octets) & (seq[later:] + size[later:] > start)
+        if soonest[later] < sent[later:][again].min(initial=_NEVER):
+            passed[at] = soonest[later]
+    return passed
 
 
 def given_up_unheard(
@@ -51,7 +84,8 @@ def given_up_unheard(
 
     It did when a reset was over, or when the far end, of which it is known what it took, had a later one whole. Until
     then no transmission of the frame was taken, or came, by a log of the far end that lacks nothing then; nor can the
-    log of the sender lack one. Afterwards other frames may have the same numbers.
+    log of the sender lack one. Afterwards other frames may have the same numbers. Of one that was cut off, the last
+    frames were never sent.
     """
     time_ns, number = frames["time_ns"].to_numpy(), frames["sn_unwrapped"].to_numpy()
     last_ns = np.array([time_ns[one.rows[-1]] for one in match.packets], dtype=np.int64)
@@ -72,8 +106,20 @@ def given_up_unheard(
     never = covered.of(match.link, by_sender=False).covers(start_ns, end_ns)
     never &= covered.of(match.link, by_sender=True).covers(time_ns[row], end_ns)
     never &= (end_ns >= time_ns[row]) & ~_came(match, frames, row, start_ns, end_ns)
-    found: Ints = match.segments[np.unique(packet[never])]
+    found: Ints = match.segments[np.union1d(packet[never], kept[_cut_off(match, frames, covered, kept, until_ns)])]
     return found
+
+
+def _cut_off(
+    match: LinkMatch, frames: pd.DataFrame, covered: Coverages, kept: Ints, until_ns: Ints
+) -> npt.NDArray[np.bool_]:  # fmt: skip
+    """Which of these packets were on the air only in part until then, by a log of the sender that lacks nothing."""
+    packets = [match.packets[at] for at in kept.tolist()]
+    begun_ns = frames["time_ns"].to_numpy()[[one.rows[0] for one in packets]]
+    in_part = np.array([not one.complete and not one.garbled for one in packets])
+    by_sender = covered.of(match.link, by_sender=True)
+    cut: npt.NDArray[np.bool_] = in_part & by_sender.covers(begun_ns, until_ns[kept])
+    return cut
 
 
 def _came(match: LinkMatch, frames: pd.DataFrame, row: Ints, start_ns: Ints, end_ns: Ints) -> npt.NDArray[np.bool_]:

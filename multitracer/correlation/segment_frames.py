@@ -311,14 +311,14 @@ class _LinkMatcher:
                 before, between = max(before, number), []
 
     def _uncertain_packets(self) -> list[int]:
-        """Running count, from 0, of packets that may be or contain a segment that was not matched."""
+        """Running count, from 0, of packets that may be or contain a whole segment that was not matched."""
         counts = [0]
         for number, (packet, place) in enumerate(zip(self.packets, self.places, strict=True)):
             head = self.headers[number]
             not_captured = head is not None and head[:4] not in self.ends
             flushed = number + 1 < len(self.packets) and self.packets[number + 1].epoch != packet.epoch
             whole = packet.complete or packet.garbled or flushed or self.matched_by == "bytes"
-            sure = not_captured or (place >= 0 and whole)
+            sure = not_captured or (place >= 0 and whole) or (flushed and not packet.complete)
             counts.append(counts[-1] + (not sure))
         return counts
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from multitracer.findings.grouping import groups_without_gap
 from multitracer.findings.link_losses import BOTH_ENDS_OR_LOGS, lost_acks
 from multitracer.findings.observations import Observations
 from multitracer.findings.place_of_loss import IN_QUEUE, LAYER_OF, places_of_loss, said
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KINDS = ("ack-loss",)
 NEEDS = (BOTH_ENDS_OR_LOGS,)
@@ -64,5 +67,11 @@ def _in_link(observed: Observations, direction: Direction) -> Iterator[Finding]:
             "undecided" if holes else "likely",
             f"{count} acknowledgements were on the link, never came out of it by the log of its far end, and are not "
             "in the data sender's capture",
-            {"count": count}, bearer=observed.bearer_number(int(lost["link"].iat[0])),
+            _evidence(lost, run, count), bearer=observed.bearer_number(int(lost["link"].iat[0])),
         )  # fmt: skip
+
+
+def _evidence(lost: pd.DataFrame, run: Any, count: int) -> dict[str, int]:
+    """Of a run of lost acknowledgements; without their numbers where those are not known."""
+    highest = int(lost["ack"].to_numpy()[run].max())
+    return {"count": count, "link": int(lost["link"].iat[0])} | ({"highest_ack": highest} if highest >= 0 else {})

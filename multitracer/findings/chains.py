@@ -17,6 +17,7 @@ from multitracer.findings.earlier_copies import earlier_copies
 from multitracer.findings.finding import Finding
 from multitracer.findings.finding_columns import FindingColumns
 from multitracer.findings.finding_index import MOST, NONE, FindingIndex, Ints
+from multitracer.findings.flushed_acks import flushed_by
 from multitracer.findings.idle_causes import IdleCauses
 from multitracer.findings.observations import Observations
 
@@ -38,6 +39,7 @@ _LOSSES = ("header-decompression-failure", "local-drop", "link-reset", "link-rel
 _REPAIRS = ("timeout", "fast-retransmit", "probe")
 _STANDSTILLS = ("link-outage", "link-reset", "path-stall", "link-recovery-hole", "flow-control-gap")
 """Kinds that hold segments or acknowledgements up."""
+MANY = np.iinfo(np.int64).max
 _REPAIRS_OF_LINK = ("link-outage", "link-reset", "link-recovery-hole", "link-retransmissions")
 
 
@@ -66,7 +68,7 @@ class _Search:
         self.columns = observed.retransmission_columns
         self.losses, self.copy = self._losses(), earlier_copies(observed)
         self.finding_of = self._retransmission_findings()
-        self.idle = IdleCauses(observed, found, self.copy, self.finding_of)
+        self.idle = IdleCauses(observed, found, self.copy, self.finding_of, self._loser)
 
     def chains(self) -> tuple[Ints, npt.NDArray[np.object_], Ints]:
         caused_by = np.full(len(self.found), NONE, dtype=np.int64)
@@ -184,11 +186,31 @@ class _Search:
         return standstill if standstill != NONE else self._queue(one, sent)
 
     def _loser_of_acks(self, one: Finding, row: int) -> int:
-        """What lost the acknowledgement of the copy before a resend, when nothing was on its way any more."""
-        if self.copy[row] < 0:
+        """What lost the first acknowledgement of a resend's octets, when nothing was on its way any more."""
+        first = self._first_copy(row)
+        if first < 0:
             return NONE
-        sent = int(self.observed.column("time_ns")[self.copy[row]])
-        return self.index.most_overlap(("ack-loss",), one, sent, one.start_ns)
+        time, seq, size = (int(self.observed.column(name)[first]) for name in ("time_ns", "seq", "payload_bytes"))
+        near = self.index.within(("ack-loss",), one, time, one.start_ns)
+        return next((number for number in near if self._acknowledged(number) >= seq + size), NONE)
+
+    def _first_copy(self, row: int) -> int:
+        """The row of segments that was first sent of the octets that a resend repeats, -1 unknown."""
+        copy = int(self.copy[row])
+        while copy in self.resend_of and self.copy[self.resend_of[copy]] >= 0:
+            copy = int(self.copy[self.resend_of[copy]])
+        return copy
+
+    @cached_property
+    def resend_of(self) -> dict[int, int]:
+        """The row of `retransmissions` of each segment that is one."""
+        return {segment: row for row, segment in enumerate(self.columns["segment"].tolist()) if segment >= 0}
+
+    def _acknowledged(self, number: int) -> int:
+        """The highest octet that the acknowledgements would have told of that a finding says were lost."""
+        rows = np.asarray(self.found.segments[number], dtype=np.int64)
+        evidence = self.found.evidence[number]
+        return int(self.observed.column("ack")[rows].max()) if len(rows) else int(evidence.get("highest_ack", MANY))
 
     def _queue(self, one: Finding, sent: int) -> int:
         """The queue in which the copy waited, where the link's log shows that it did."""
@@ -204,36 +226,8 @@ class _Search:
             return int(np.bincount(others).argmax())
         if one.kind == "ack-loss" and one.layer in ("link", "unknown"):
             then = self.index.most_overlap(("link-reset", "link-release"), one, one.start_ns, one.end_ns)
-            return then if then != NONE or one.layer == "unknown" else self._flushed_by(one, rows)
+            return then if then != NONE or one.layer == "unknown" else flushed_by(self.observed, self.index, one)
         return NONE
-
-    def _flushed_by(self, one: Finding, rows: Ints) -> int:
-        """The reset that flushed what the link had before: the first until something sent later came.
-
-        What an RLC entity discards by itself (25.322 9.7.3) and tells its peer of with an MRW looks the same.
-        """
-        table, frames = self.observed.segment_frames, self.observed.frames
-        if table is None or frames is None or not len(rows):
-            return NONE
-        links = np.unique(table["link"].to_numpy()[np.isin(table["segment"].to_numpy(), rows)])
-        connection, sender = (int(self.observed.column(name)[rows[0]]) for name in ("connection", "sender"))
-        direction = self.observed.direction(connection, sender)
-        if len(links) != 1 or direction is None:
-            return NONE
-        time, arrival = self.observed.column("time_ns"), self.observed.arrival
-        sent = self.observed.rows_sent(direction)
-        later = sent[(time[sent] > one.end_ns) & (self.observed.arrived[sent] == 1) & (arrival[sent] >= 0)]
-        over = int(self.observed.connections["end_ns"].iloc[connection])
-        until = int(time[arrival[later]].min(initial=max(over, one.end_ns)))
-        # A reset is told of the connection with most data, and flushes what the bearer had of all.
-        of_bearer = one._replace(connection=NONE, bearer=self.observed.bearer_number(int(links[0])))
-        number = self.index.first(("link-reset", "link-release"), of_bearer, one.end_ns, until)
-        if number == NONE:
-            return NONE
-        mine = ((frames["link"] == links[0]) & (frames["type"] == "MRW")).to_numpy()
-        told = frames["time_ns"].to_numpy()[mine]
-        discarded = ((told >= one.start_ns) & (told <= self.found.end_ns[number])).any()
-        return NONE if discarded else number
 
     def _reset_before(self, one: Finding) -> int:
         """The reset before a decompressor went wrong, unless data came through it well in between."""

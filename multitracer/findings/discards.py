@@ -15,6 +15,8 @@ import numpy.typing as npt
 from multitracer.wire.rlc_umts import SPEC
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from multitracer.findings.observations import Observations
@@ -33,7 +35,10 @@ NOT, NOT_BY_COUNT, PERHAPS = range(3)
 NEVER = np.iinfo(np.int64).max
 """Later than all times."""
 LEAST_NAMES = 2
-"""So many MRWs that each name a PDU sent as often as any make it seem that MaxDAT gave them up: a timer may, too."""
+"""So many MRWs that each name a PDU sent as often as any make it seem that MaxDAT gave them up: a timer may, too.
+
+Those of both ends count, as ends are set up alike.
+"""
 
 
 class Until(NamedTuple):
@@ -43,28 +48,50 @@ class Until(NamedTuple):
     start_ns: int
     end_ns: int
 
+    @classmethod
+    def reset(cls, observed: Observations, link: int, start_ns: int, end_ns: int) -> Until:
+        """That of a reset of this link."""
+        since = max((over for _, over in observed.resets(link) if over < start_ns), default=np.iinfo(np.int64).min)
+        return cls(since, start_ns, end_ns)
+
 
 def given_up_before(observed: Observations, link: int, segments: Ints, until: Until) -> Codes:
     """Whether its sender may have given up these rows of segments, all carried by `link` and lost, before a reset."""
     codes: Codes = np.full(len(segments), NOT, dtype=np.int8)
-    table, frames = observed.segment_frames, observed.frames
-    if table is None or frames is None:
+    table = observed.segment_frames
+    if table is None:
         return codes
+    mine = table[((table["link"] == link) & (table["segment"] >= 0)).to_numpy()]
+    given_up = packets_given_up(observed, link, mine, until)
+    if given_up is None:
+        return codes
+    codes[:] = PERHAPS
+    for code in (NOT_BY_COUNT, NOT):
+        codes[np.isin(segments, mine["segment"].to_numpy()[given_up == code])] = code
+    return codes
+
+
+def packets_given_up(observed: Observations, link: int, mine: pd.DataFrame, until: Until) -> Codes | None:
+    """The same of these rows of `segment_frames`; None where nothing was given up."""
+    if observed.frames is None:
+        return None
+    frames = observed.frames
     own = frames[(frames["link"] == link).to_numpy()].sort_values("time_ns", kind="stable")
-    told = own[((own["type"] == "MRW") & own["time_ns"].between(until.since_ns, until.end_ns)).to_numpy()]
+    # What comes within a round trip of the reset before was sent before it.
+    came_since = until.since_ns + (observed.link_rtt_ns or 0) * ~own["sent"]
+    told = own[((own["type"] == "MRW") & own["time_ns"].between(came_since, until.end_ns)).to_numpy()]
     if not len(told):
-        return codes
+        return None
     told = told[told["sent"].to_numpy()]
     sent = own[(own["sent"] & (own["transmission"] == 0) & (own["sn_unwrapped"] >= 0)).to_numpy()]
     if not len(told) or not len(sent):
-        return np.full_like(codes, PERHAPS)
-    mine = table[((table["link"] == link) & (table["segment"] >= 0)).to_numpy()]
+        return np.full(len(mine), PERHAPS, dtype=np.int8)
     first, last = _places(mine, sent)
-    names = _named(own[(own["sent"] & (own["type"] == "MRW")).to_numpy()], sent)
     kept, code = last > _named(told, sent).max(), NOT
-    if not _answered(frames, told, int(observed.bearer(link)[1]), until):
-        kept, code = kept & (first > _given_up_until(own, names, until.end_ns)), NOT_BY_COUNT
-    return np.where(np.isin(segments, mine["segment"].to_numpy()[kept]), code, PERHAPS).astype(np.int8)
+    bearer = observed.bearer(link)
+    if not _answered(frames, told, int(bearer[1]), until):
+        kept, code = kept & (first > _given_up_until(frames, bearer, until.end_ns)), NOT_BY_COUNT
+    return np.where(kept, code, PERHAPS).astype(np.int8)
 
 
 def told_of(observed: Observations, link: int, lost: pd.DataFrame) -> Ints:
@@ -132,19 +159,35 @@ def _named(told: pd.DataFrame, sent: pd.DataFrame) -> Ints:
     return np.where(number >= 0, newest + ahead + ends - 1, _NOWHERE)
 
 
-def _given_up_until(own: pd.DataFrame, names: Ints, end_ns: int) -> int:
-    """The place up to which an entity may have given up by then, by MaxDAT; _NOWHERE if it may have done so by a timer.
+def _given_up_until(frames: pd.DataFrame, bearer: Sequence[int], end_ns: int) -> int:
+    """The place up to which the first direction's entity may have given up by then, by MaxDAT.
 
-    By MaxDAT it does if each MRW of several gives up a PDU that was sent as often as any.
+    _NOWHERE if a timer may have done so. By MaxDAT it is if each MRW of several gives up a PDU that was sent as often
+    as any.
     """
-    sends = own["transmission"].to_numpy()
-    most = own[(sends == sends.max()) & (own["sn_unwrapped"] >= 0).to_numpy()]
-    often, names = np.unique(_place(most)), np.unique(names)
-    passed = np.searchsorted(often, names, side="right")
-    by_count = len(names) >= LEAST_NAMES and (np.diff(passed, prepend=0) > 0).all()
-    if not by_count:
+    ways = [frames[(frames["link"] == link).to_numpy()] for link in bearer]
+    most = max(int(way["transmission"].max()) for way in ways if len(way))
+    told = [_passed_by_names(way, most) for way in ways]
+    if sum(map(len, told)) < LEAST_NAMES or not all((passed > 0).all() for passed in told):
         return int(_NOWHERE)
-    return int(_place(most[(most["time_ns"] <= end_ns).to_numpy()]).max(initial=-1))
+    until_now = ways[0][(ways[0]["time_ns"] <= end_ns).to_numpy()]
+    return int(_place(_sent_so_often(until_now, most)).max(initial=-1))
+
+
+def _passed_by_names(way: pd.DataFrame, most: int) -> Ints:
+    """Of each MRW of a direction that names something new, the PDUs sent so often that only it gives up."""
+    sent = way[(way["sent"] & (way["transmission"] == 0) & (way["sn_unwrapped"] >= 0)).to_numpy()]
+    told = way[(way["sent"] & (way["type"] == "MRW")).to_numpy()]
+    if not len(told) or not len(sent):
+        return np.zeros(len(told), dtype=np.int64)
+    often = np.unique(_place(_sent_so_often(way, most)))
+    passed: Ints = np.diff(np.searchsorted(often, np.unique(_named(told, sent)), side="right"), prepend=0)
+    return passed
+
+
+def _sent_so_often(way: pd.DataFrame, most: int) -> pd.DataFrame:
+    """The PDUs with this number of repeats."""
+    return way[((way["transmission"] == most) & (way["sn_unwrapped"] >= 0)).to_numpy()]
 
 
 def _answered(frames: pd.DataFrame, told: pd.DataFrame, reverse: int, until: Until) -> bool:

@@ -64,6 +64,10 @@ class FindingIndex:
         within = near.number[near.start >= start]
         return int(within[0]) if len(within) else NONE
 
+    def within(self, kinds: Iterable[str], one: Finding, start: int, end: int) -> list[int]:
+        """The findings that have an instant in common with an interval, in the order of their begin."""
+        return self._sharing(tuple(kinds), one, start, max(end, start + 1)).number.tolist()
+
     def most_overlap(self, kinds: Iterable[str], one: Finding, start: int, end: int) -> int:
         """The finding that shares most time with an interval; of equals the latest to begin."""
         near = self._sharing(tuple(kinds), one, start, max(end, start + 1))
@@ -79,6 +83,10 @@ class FindingIndex:
             return NONE
         shared = np.minimum(near.end, one.end_ns) - np.maximum(near.start, one.start_ns)
         return int(near.number[np.lexsort((-near.start, near.end, -shared))[0]])
+
+    def span(self, number: int) -> tuple[int, int]:
+        """When a finding began and ended, in ns."""
+        return int(self._found.start_ns[number]), int(self._found.end_ns[number])
 
     def share(self, number: int, one: Finding) -> float:
         """How much of the time of `one` another finding shares, 0 to 1."""

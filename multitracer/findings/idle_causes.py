@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -42,46 +43,55 @@ class Waits(NamedTuple):
 class IdleCauses:
     """Looks for what left a link idle, among the findings that are not undecided."""
 
-    def __init__(self, observed: Observations, found: FindingColumns, copy: Ints, finding_of: Ints) -> None:
-        """`copy` and `finding_of`: of each row of `retransmissions` the earlier copy, the finding that reports it."""
-        self.observed, self.found, self.copy, self.finding_of = observed, found, copy, finding_of
+    def __init__(
+        self, observed: Observations, found: FindingColumns, copy: Ints, finding_of: Ints, loser: Callable[[Ints], int]
+    ) -> None:
+        """`copy` and `finding_of`: of each row of `retransmissions` the earlier copy, the finding that reports it.
+
+        `loser` gives the finding that lost the copies before some of these rows, NONE where none did.
+        """
+        self.observed, self.found, self.copy, self.finding_of, self.loser = observed, found, copy, finding_of, loser
         self.links: dict[int, _Link] = {}
 
     def cause(self, one: Finding) -> int:
         """The finding that set this idle time off, NONE where nothing did, or nobody knows."""
         link = int(one.evidence.get("link", -1))
         if link not in self.links:
-            ends = self.observed.streams(link)
-            self.links[link] = _Link(self.observed, self.found, self.copy, self.finding_of, ends)
+            self.links[link] = _Link(self, self.observed.streams(link))
         return self.links[link].cause(one)
 
 
 class _Link:
     """What may leave one link idle: what happened to its streams, whose ends are given as 2 * connection + sender."""
 
-    def __init__(self, observed: Observations, found: FindingColumns, copy: Ints, finding_of: Ints, ends: Ints) -> None:
-        self.observed, self.found, self.finding_of = observed, found, finding_of
-        self.columns, self.copy = observed.retransmission_columns, copy
+    def __init__(self, every: IdleCauses, ends: Ints) -> None:
+        self.observed, self.found, self.finding_of, self.loser = (
+            every.observed, every.found, every.finding_of, every.loser,
+        )  # fmt: skip
+        self.columns, self.copy = self.observed.retransmission_columns, every.copy
         self.ends, self.known = self._most_data_first(ends), frozenset(ends.tolist())
         self.opened_ns, self.closed_ns = (
-            observed.connections[name].to_numpy()[self.ends // 2] for name in ("start_ns", "end_ns")
+            self.observed.connections[name].to_numpy()[self.ends // 2] for name in ("start_ns", "end_ns")
         )
-        about = np.fromiter(map(self._is_about, found), dtype=np.bool_, count=len(found))
-        self.index = FindingIndex(found, about)
+        about = np.fromiter(map(self._is_about, self.found), dtype=np.bool_, count=len(self.found))
+        self.index = FindingIndex(self.found, about)
 
     def cause(self, one: Finding) -> int:
         """By its cause: TCP's resend that ends the wait or began the repair; a closed window; the application.
 
-        Of the stream with most data that was open as the link fell idle; where none was, of any. Of a resend in doubt
-        it does not tell; but what the link stood still for TCP had to wait for, if that had begun before the repair.
-        What lasted longer than the idle time, beside something that was over when data was sent again, it did not wait
-        for.
+        Of the stream with most data that was open as the link fell idle; where none was, of any. A resend in doubt
+        does not tell, but what lost that which its repair sent again does; and what the link stood still for TCP had to
+        wait for, if that had begun before the repair. What lasted longer than the idle time, beside something that was
+        over when data was sent again, it did not wait for.
         """
         cause, end = str(one.evidence.get("cause")), self._open_then(one)
         one = one._replace(connection=end // 2 if end != NONE else NONE)
         resend = self._resend_of(one, end) if cause == "idle_recovery" else NONE
         if resend != NONE and self.finding_of[resend] != NONE:
             return int(self.finding_of[resend])
+        lost_by = self.loser(self._repair_begun_with(resend)) if resend != NONE else NONE
+        if lost_by != NONE:
+            return lost_by
         begun_by = self._repair_begun_ns(resend) if resend != NONE else one.end_ns
         kinds = _KINDS.get(cause, ())
         for kind in kinds:
@@ -90,7 +100,16 @@ class _Link:
                 continue
             if self.index.share(number, one) >= MOST:
                 return number
-        return NONE if cause == "idle_recovery" else self.index.most_overlap(kinds, one, one.start_ns, one.end_ns)
+        return NONE if cause == "idle_recovery" else self._just_over(kinds, one)
+
+    def _just_over(self, kinds: tuple[str, ...], one: Finding) -> int:
+        """What shares most of an idle time, and was over no longer than a round trip before its end.
+
+        So long the acknowledgement takes that ends it.
+        """
+        number = self.index.most_overlap(kinds, one, one.start_ns, one.end_ns)
+        trip_ns = self.observed.rtt_ns(one.connection) if one.connection != NONE else 0
+        return number if number != NONE and self.found.end_ns[number] + trip_ns >= one.end_ns else NONE
 
     def _most_data_first(self, ends: Ints) -> Ints:
         seen = self.observed.directions
@@ -124,6 +143,17 @@ class _Link:
         ended, begun = (rows[np.argsort(time[rows], kind="stable")] for rows in (ended, begun))
         rows = ended[:1] if len(ended) else begun[-1:]
         return int(rows[0]) if len(rows) else NONE
+
+    def _repair_begun_with(self, resend: int) -> Ints:
+        """What a repair sent again that this resend set off; nothing where it is only a part of one."""
+        time, trigger = self.columns["time_ns"], self.columns["trigger"]
+        if trigger[resend] == "recovery":
+            return np.empty(0, dtype=np.int64)
+        mine = np.flatnonzero((self.end == self.end[resend]) & (time >= time[resend]))
+        mine = mine[np.argsort(time[mine], kind="stable")]
+        others = np.flatnonzero((trigger[mine] != "recovery") & (mine != resend))
+        found: Ints = mine[: others[0]] if len(others) else mine
+        return found
 
     def _repair_begun_ns(self, resend: int) -> int:
         """When the repair began of which a resend is a part: with one that was set off by more than the repair."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from multitracer.findings.needs import LINK_INTERVALS
 from multitracer.findings.observations import Observations
 from multitracer.findings.place_of_loss import IN_LINK, IN_RESET, LIKELY_IN_RESET, NOT_PROVEN, places_of_loss
 from multitracer.link.window import acknowledged
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KINDS = ("link-reset", "link-release")
 NEEDS = (LINK_INTERVALS,)
@@ -116,7 +119,7 @@ def _lost(observed: Observations, direction: Direction, link: int, start: int, e
 
 
 def _undelivered(observed: Observations, direction: Direction, link: int, start: int, end: int) -> Any:
-    """The same by the log of the link's far end: what it never had whole, though it had data sent later; None unknown.
+    """The same by the log of the link's far end: what it never had whole, though it had data after it; None unknown.
 
     The link sent them for the last time before this reset, and after the one before.
     """
@@ -126,15 +129,17 @@ def _undelivered(observed: Observations, direction: Direction, link: int, start:
     earlier = max((other for other in observed.resets(link) if other[0] < start), default=None)
     before = np.iinfo(np.int64).min if earlier is None else repeated_until(observed, link, *earlier)
     known = last_known_ns(table)
-    missed = never_came(observed, table, np.full(len(table), end))
-    return np.sort(table["segment"].to_numpy()[missed & (before < known) & (known <= end)])
+    missed = never_came(observed, table, np.full(len(table), end)) & (before < known) & (known <= end)
+    first, came = table["first_frame_ns"].to_numpy(), table["delivered_ns"].between(0, end).to_numpy()
+    later = (first[missed] < 0) | (first[missed] > first[came].max(initial=-1))  # what waits is behind what was sent
+    lost = table["segment"].to_numpy()[missed]
+    return np.sort(lost[later | (known_to_have_come(observed, link, lost, start) == 0)])
 
 
 def _given_up(observed: Observations, link: int, rows: Any, start: int, end: int) -> Any:
     """Whether an RLC entity had given these lost rows up by itself since the reset before: codes of `discards`."""
-    since = max((over for _, over in observed.resets(link) if over < start), default=np.iinfo(np.int64).min)
     carrier = _carrier(observed, rows, link)
-    return given_up_before(observed, carrier, rows, Until(since, start, end))
+    return given_up_before(observed, carrier, rows, Until.reset(observed, link, start, end))
 
 
 def _carrier(observed: Observations, rows: Any, link: int) -> int:
@@ -152,17 +157,28 @@ def known_to_have_come(observed: Observations, link: int, lost: Any, start: int)
     What it knew of was lost otherwise. RLP may take an old frame for a new one (N(S) counts modulo 62, in a window of
     61): its peer then acknowledges what it delivered wrongly.
     """
-    table, frames, links = observed.segment_frames, observed.frames, observed.links
     known = np.full(len(lost), -1, dtype=np.int8)
-    if table is None or frames is None or links is None or not len(lost):
+    if not len(lost):
         return known
-    one = _carrier(observed, lost, link)
-    lowest = acknowledged(frames, links, one, int(links["reverse"].iat[one]), start)
-    own = frames[((frames["link"] == one) & frames["sent"] & (frames["transmission"] == 0)).to_numpy()]
+    table, codes = come_before(observed, _carrier(observed, lost, link), start)
+    for code in (1, 0):
+        known[np.isin(lost, table["segment"].to_numpy()[codes == code])] = code
+    return known
+
+
+def come_before(observed: Observations, link: int, start: int) -> tuple[pd.DataFrame, Any]:
+    """The rows of segment_frames that a link direction had on the air before a reset, with those codes."""
+    table, frames, links = observed.segment_frames, observed.frames, observed.links
+    assert table is not None  # where something was lost, there is one
+    mine = table[((table["link"] == link) & (table["first_frame_ns"] >= 0)).to_numpy()].sort_values("first_frame_ns")
+    known = np.full(len(mine), -1, dtype=np.int8)
+    if frames is None or links is None:
+        return mine, known
+    lowest = acknowledged(frames, links, link, int(links["reverse"].iat[link]), start)
+    own = frames[((frames["link"] == link) & frames["sent"] & (frames["transmission"] == 0)).to_numpy()]
     if lowest is None or not len(own):
-        return known
-    mine = table[((table["link"] == one) & (table["first_frame_ns"] >= 0)).to_numpy()].sort_values("first_frame_ns")
-    begins, segment = mine["first_frame_ns"].to_numpy(), mine["segment"].to_numpy()
+        return mine, known
+    begins = mine["first_frame_ns"].to_numpy()
     time, number, epoch = (own[name].to_numpy() for name in ("time_ns", "sn_unwrapped", "epoch"))
     # The last frame of a packet is at the latest the first of the packet behind it, and the last before the reset.
     latest = max(int(np.searchsorted(time, start)) - 1, 0)
@@ -170,9 +186,11 @@ def known_to_have_come(observed: Observations, link: int, lost: Any, start: int)
     last = np.searchsorted(time, begins) + (mine["frames"] - mine["frame_retransmissions"]).to_numpy() - 1
     last = np.minimum(last, behind)
     told = (epoch[last] == epoch[latest]) & (begins < start)
-    known[np.isin(lost, segment[told & (number[last] < lowest)])] = 1
-    known[np.isin(lost, segment[told & (number[last] >= lowest)])] = 0
-    return known
+    # Of the last one before the reset frames may not have been sent yet.
+    whole = (behind < latest) | (mine["carried_bytes"] >= mine["packet_bytes"]).to_numpy()
+    known[told & whole & (number[last] < lowest)] = 1
+    known[told & (number[last] >= lowest)] = 0
+    return mine, known
 
 
 def _said(flushed: int, size: int, others: int, *, likely: bool) -> list[str]:

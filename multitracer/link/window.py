@@ -21,6 +21,8 @@ _LEAST_WINDOW = 16
 SHORT_FRAMES = 2
 """Where only the largest number of frames that were unacknowledged tells of a window, data that waits no longer than so
 many frames take may be no more than on its way to the air."""
+SILENT_FRAMES = 3
+"""What sends nothing for longer than so many usual distances of frames has nothing to send."""
 _PAUSE = 2
 """A sender pauses where its next frame comes later than so many usual distances."""
 
@@ -35,9 +37,9 @@ def full_window(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: i
 
     RLP's window is the default (24.022 5.2.1); other protocols' is taken to be the largest number of
     frames that were unacknowledged for longer than two frames take. An interval begins when the frame that
-    filled the window was sent, and ends with the acknowledgement. None if no log has the acknowledgements
-    as the sender received them: a capture of the air has the times at which they were sent. None of Wi-Fi, whose
-    frames nobody limits so.
+    filled the window was sent, and ends with the acknowledgement. RLP's window is also full in the pauses that
+    `_before_late_polls` finds. None if no log has the acknowledgements as the sender received them: a capture of the
+    air has the times at which they were sent. None of Wi-Fi, whose frames nobody limits so.
     """
     if str(links["protocol"].iloc[link]) == "wifi":
         return None
@@ -53,7 +55,45 @@ def full_window(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: i
         return empty, empty
     full = np.concatenate([[False], open_ >= window, [False]]).astype(np.int8)
     edges = np.flatnonzero(np.diff(full))
-    return time[edges[::2]], time[np.minimum(edges[1::2], len(time) - 1)]
+    start, end = time[edges[::2]], time[np.minimum(edges[1::2], len(time) - 1)]
+    if protocol != "rlp":
+        return start, end
+    sent = frames[((frames["link"] == link) & frames["sent"] & (frames["input"] == ends[0]["input"].iat[0])).to_numpy()]
+    pauses = _before_late_polls(sent, *ends, modulus_of(frames, links, link))
+    return np.append(start, pauses[0]), np.append(end, pauses[1])
+
+
+def _before_late_polls(
+    sent: pd.DataFrame, own: pd.DataFrame, back: pd.DataFrame, modulus: int
+) -> tuple[Ints, Ints]:  # fmt: skip
+    """(Start, end) of pauses between new frames in which RLP's entity waited for the answer to a poll.
+
+    A poll may wait in the device, and the entity heeds no N(R) from then on (`_heeded`), so that its window is full
+    though all seems to be acknowledged. The device is then busy until it sends the poll, and silent once it has sent
+    all that it had; and the window, counted back from the last new frame, begins with a frame that an acknowledgement
+    had asked for.
+    """
+    sent_ns = np.sort(sent["time_ns"].to_numpy())
+    polls = np.sort(sent["time_ns"].to_numpy()[_polls(sent)])
+    answers = np.sort(back["time_ns"].to_numpy()[((back["poll"] == 1) & (back["command"] == 0)).to_numpy()])
+    new = own[(own["transmission"] == 0).to_numpy()].sort_values("time_ns", kind="stable")
+    begin, number, epoch = (new[name].to_numpy() for name in ("time_ns", "sn_unwrapped", "epoch"))
+    silence = SILENT_FRAMES * int(np.median(np.diff(sent_ns))) if len(sent_ns) > 1 else 0
+    asked = lowest_of_each(back, modulus)
+    spans = []
+    for at in np.flatnonzero((np.diff(begin) > silence) & (np.diff(epoch) == 0)).tolist():
+        start, stop = int(begin[at]), int(begin[at + 1])
+        own_ns = np.append(sent_ns[(sent_ns >= start) & (sent_ns < stop)], stop)
+        oldest = int(number[at]) + 1 - rlp.LARGEST_WINDOW
+        had = (back["time_ns"].to_numpy() < start) & (back["epoch"].to_numpy() == epoch[at])
+        poll = int(np.append(polls, stop)[np.searchsorted(polls, start)])
+        quiet = own_ns[:-1][np.diff(own_ns) > silence]
+        late = poll < stop and len(quiet) > 0 and quiet[0] >= poll
+        if oldest >= 0 and late and (asked[had] == oldest % modulus).any():
+            heard = answers[(answers > start) & (answers <= stop)]
+            spans.append((start, int(heard[-1]) if len(heard) else stop))
+    begins, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
+    return begins, ends
 
 
 def acknowledged(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: int, before_ns: int) -> int | None:
@@ -114,12 +154,18 @@ def _epochs_acknowledged(own: pd.DataFrame, back: pd.DataFrame) -> Ints:
     """The epoch of whose frames each acknowledgement tells.
 
     It is that in which it was sent; but RLP's entity that answers a repeated request counts its frames anew once more,
-    and its peer does not.
+    and its peer does not: that goes on with the epoch that it is in.
     """
     epoch, time = back["epoch"].to_numpy().astype(np.int64), back["time_ns"].to_numpy()
-    for alone in np.setdiff1d(own["epoch"].to_numpy(), epoch).tolist():
+    own_epoch, sent = own["epoch"].to_numpy().astype(np.int64), own["time_ns"].to_numpy()
+    for alone in np.setdiff1d(own_epoch, epoch).tolist():
         before = epoch[epoch < alone].max(initial=-1)
-        epoch[(epoch == before) & (time >= own["time_ns"].to_numpy()[own["epoch"].to_numpy() == alone].min())] = alone
+        epoch[(epoch == before) & (time >= sent[own_epoch == alone].min())] = alone
+    for unknown in np.setdiff1d(epoch, own_epoch).tolist():
+        first = time[epoch == unknown].min()
+        current = own_epoch[sent <= first].max(initial=-1)
+        if (sent[own_epoch == current] > first).any():
+            epoch[epoch == unknown] = current
     return epoch
 
 
@@ -137,8 +183,7 @@ def _heeded(sent: pd.DataFrame, back: pd.DataFrame) -> npt.NDArray[np.bool_]:
     Any other may be older than the poll (24.022 5.2: checkpointing). A reset ends the wait for the answer; its
     own request, a SABM with P = 1, is no poll.
     """
-    asked = ((sent["poll"] == 1) & (sent["command"] == 1) & (sent["nr"] >= 0)).to_numpy()
-    polls = np.sort(sent["time_ns"].to_numpy()[asked])
+    polls = np.sort(sent["time_ns"].to_numpy()[_polls(sent)])
     final = ((back["poll"] == 1) & (back["command"] == 0)).to_numpy()
     time = back["time_ns"].to_numpy()
     answers = np.sort(time[final])
@@ -149,6 +194,12 @@ def _heeded(sent: pd.DataFrame, back: pd.DataFrame) -> npt.NDArray[np.bool_]:
     since = np.maximum(_latest_epoch(sent, latest), _latest_epoch(back, latest))
     now = np.maximum(_latest_epoch(sent, time), back["epoch"].to_numpy())
     return final | ~waiting | (now > since)
+
+
+def _polls(sent: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Which of an RLP entity's frames ask for an answer."""
+    asking: npt.NDArray[np.bool_] = ((sent["poll"] == 1) & (sent["command"] == 1) & (sent["nr"] >= 0)).to_numpy()
+    return asking
 
 
 def _latest_epoch(frames: pd.DataFrame, times: Ints) -> Ints:

@@ -195,10 +195,10 @@ def may_be_reordering_timer(sender: Any, quiet: int, since_sent: int) -> bool:
     """Whether a resend may be one that waited after a SACK, as what it resends might only have been overtaken.
 
     It waits for a quarter of a round trip, or for a whole one where DSACKs came, from a round trip after the octets
-    were sent (RFC 8985 6.2).
+    were sent (RFC 8985 6.2); without SACK there is no such timer (RFC 8985 4).
     """
     window = reordering_window(sender)
-    return bool(quiet <= window and since_sent <= sender[RTO] + window)
+    return bool(sender[SACK_CAPABLE] != 0 and quiet <= window and since_sent <= sender[RTO] + window)
 
 
 @inlined
@@ -260,7 +260,8 @@ def may_wait_for_newest(sender: Any, quiet: int, elapsed: int, now: int) -> bool
     """
     trip = sender[LAST_PROGRESS] - sender[ACKED_SEND_TIME]
     latest = sender[LAST_SENT] + trip + reordering_window(sender) + quiet // 8
-    return bool(sender[ACKED_SEND_TIME] >= 0 and elapsed < sender[SRTT] and now <= latest)
+    capable = sender[SACK_CAPABLE] != 0 and sender[ACKED_SEND_TIME] >= 0
+    return bool(capable and elapsed < sender[SRTT] and now <= latest)
 
 
 @inlined

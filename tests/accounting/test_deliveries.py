@@ -41,7 +41,7 @@ def log(*rows: tuple[int, float, float, float, int], script: tuple[Segment, ...]
     repeats = np.maximum(frames - 1, 0)
     return LinkLog(0, pd.DataFrame({
         "link": 0, "segment": segment, **times, "queue_ns": queue, "frames": frames,
-        "frame_retransmissions": repeats, "last_new_frame_ns": times["first_frame_ns"],
+        "frame_retransmissions": repeats, "last_new_frame_ns": times["first_frame_ns"], "logged_ns": -1,
     }), 10 * MS)  # fmt: skip
 
 

@@ -17,11 +17,11 @@ LATER = Seen(sent=900, seq=5001, size=1000)
 LOST = (1, 3)
 
 
-def carried(**columns: Any) -> pd.DataFrame:
-    """The link's frames of all six: the second and the fourth were never whole at its far end."""
+def carried(lost: tuple[int, ...] = LOST, **columns: Any) -> pd.DataFrame:
+    """The link's frames of all six: the second and the fourth were never whole at its far end, or others."""
     rows = [
         {"sent": one.sent, "first": one.sent + 2, "last": one.sent + 4, "seq": one.seq, "segment": number}
-        | ({} if number in LOST else {"delivered": one.sent + 9})
+        | ({} if number in lost else {"delivered": one.sent + 9})
         for number, one in enumerate([*SENT, LATER])
     ]
     return segment_frames(*rows).assign(**columns)
@@ -63,7 +63,8 @@ def test_at_the_log_s_end_nothing_shows_a_loss() -> None:
     assert bursts(carried().iloc[:4].assign(delivered_ns=[1, -1, 1, -1]), 1001, link_intervals=intervals()).empty
 
 
-def test_a_reset_that_flushed_most_of_a_burst_is_its_cause() -> None:
-    """Both were last sent before the reset, and not acknowledged."""
-    found = bursts(carried(), 1001, link_intervals=intervals(("reset", 60, 80)))
-    assert found["caused_by"].iat[0] >= 0
+@pytest.mark.parametrize(("lost", "flushed"), [((3, 4), True), (LOST, False)])
+def test_a_reset_that_flushed_most_of_a_burst_is_its_cause(lost: tuple[int, ...], flushed: bool) -> None:
+    """All were last sent before the reset; what stands before data that came out by then was lost before."""
+    found = bursts(carried(lost), 1001, link_intervals=intervals(("reset", 60, 80)))
+    assert (found["caused_by"].iat[0] >= 0) == flushed

@@ -266,13 +266,13 @@ def test_without_proof_of_what_lost_the_data_a_timeout_has_no_layer() -> None:
 
 @pytest.mark.parametrize(
     ("later_came", "discards", "cause"),
-    [(None, None, 1), (600, None, 1), (300, None, -1), (None, (0, 250), -1), (None, (1, 250), 1), (None, (0, 50), 1)],
-    ids=["nothing came", "after it", "before it", "discarded", "other direction", "before"],
+    [(None, None, 1), (600, None, 1), (300, None, -1), (None, (0, 250), -1), (None, (1, 250), 1), (None, (0, 50), -1)],
+    ids=["nothing came", "after it", "before it", "discarded", "other direction", "unanswered"],
 )  # fmt: skip
 def test_acknowledgements_that_the_link_lost_are_flushed_by_the_next_reset_until_something_came(
     later_came: float | None, discards: tuple[int, float] | None, cause: int
 ) -> None:
-    """Lost at 100 and 200 ms on link 0, reset at 500; unless an MRW told in between that they were discarded."""
+    """Lost at 100 and 200 ms on link 0, reset at 500; unless an MRW told that what there was is discarded."""
     seen = [
         *(Seen(sent=ms, came=None, sender=1, ack=100) for ms in (100, 200)),
         Seen(sent=250, came=later_came, sender=1, ack=200),
