@@ -16,6 +16,7 @@ from multitracer.link.frames import number_frames
 from multitracer.model.options import AnalyzeOptions
 from multitracer.model.trace import Clock, ClockPiece, Input, Trace
 from multitracer.tcp import state_logs
+from multitracer.tcp.doubled_timers import with_doubled_timers
 from multitracer.tcp.resend_log import with_kernel_triggers
 from multitracer.vantage.clocks import stated_clock, to_reference
 
@@ -71,9 +72,9 @@ def _place_state(
 
 
 def told_by_kernel(streams: Streams, logs: Logs) -> Streams:
-    """The streams with the triggers of retransmissions that a kernel's own log shows."""
+    """The streams with the triggers of retransmissions that the sender's own log shows."""
     resent = with_kernel_triggers(streams.retransmissions, logs.tcp_state, logs.inputs)
-    return replace(streams, retransmissions=resent)
+    return replace(streams, retransmissions=with_doubled_timers(resent, logs.tcp_state))
 
 
 def _place_frames(
