@@ -205,6 +205,14 @@ def test_a_path_that_stood_still_is_told_from_a_delayed_acknowledgement() -> Non
     assert "path_stall" not in milliseconds(found(*flight, ack(101, 201), ack(601, 401)))
 
 
+def test_a_path_may_stand_still_before_acknowledgements_are_lost() -> None:
+    """By the receiver's capture the data came after 2 s; then its acknowledgements were lost, and a timer ran out."""
+    flight = [data(0, 1, 101), ack(100, 101), *(data(100, 101 + 100 * n, 201 + 100 * n) for n in range(4))]
+    script = (*flight, again(3500, 101, 201), ack(3600, 501), data(3600, 501, 601), ack(3700, 601))
+    came = {0: 50, **dict.fromkeys(range(2, 6), 2150), 6: 3550, 8: 3650}
+    assert milliseconds(at_both_ends(*script, arrivals=came))["path_stall"] == 2050
+
+
 def test_an_acknowledgement_of_what_was_sent_twice_is_no_round_trip() -> None:
     """Karn's algorithm, also where it is plain which copy it answers: the path then stood still again."""
     slow = (again(700, 101, 201, stamp=700), ack(2101, 201, echo=101))

@@ -28,6 +28,7 @@ def told(
     unheard: float | None = None,
     unheard_ack: int = 201,
     unheard_on: int = 1,
+    spurious: str = "unknown",
 ) -> tuple[str, str, int]:
     """Verdict, reason and late_ack, where the link had the segments whole at its far end at these times, in ms.
 
@@ -47,7 +48,7 @@ def told(
         rows.append({"segment": ANSWER, "first": left, "delivered": 690, **answer})
     if unheard is not None:
         rows.append({"first": unheard, "ack": unheard_ack, **answer, "link": unheard_on})
-    open_ = {"spurious": "unknown", "because": "a timer; cannot be told", "late_ack": late_ack}
+    open_ = {"spurious": spurious, "because": "a timer; cannot be told", "late_ack": late_ack}
     resent = retransmissions({"ms": 500, "segment": RESEND, **open_})
     errors = {} if error_ms is None else {(0, False, 0): round(error_ms * 1e6)}
     found = with_link_verdicts(resent, capture, segment_frames(*rows), {0: 1, 1: 0}, errors).iloc[0]
@@ -87,6 +88,13 @@ def test_what_acknowledges_more_than_was_sent_or_came_over_another_link_tells_no
 def test_whether_an_acknowledgement_came_late_is_open_where_the_log_lacks_it() -> None:
     """The one that was heard may have been sent before the resend came, or after."""
     assert told((60, 400, 650), left=None, unheard=410) == ("yes", f"a timer; {NEEDLESS}", -1)
+
+
+def test_of_what_is_known_to_be_needless_the_log_tells_whether_an_acknowledgement_was_late() -> None:
+    """The verdict and its reason stand; what the link never had whole contradicts it, and tells nothing."""
+    assert told((60, 400, 650), spurious="yes") == ("yes", "a timer; cannot be told", 1)
+    assert told((60, 400, 630), unheard=410, spurious="yes") == ("yes", "a timer; cannot be told", 0)
+    assert told((60, None, 630), spurious="yes") == ("yes", "a timer; cannot be told", -1)
 
 
 @pytest.mark.parametrize(("logged", "missing"), [(-1, False), (MISSING, True)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -102,3 +104,29 @@ def test_only_what_the_far_end_never_had_whole_is_marked() -> None:
         table = segment_frames({"segment": 1, "first": 280, "logged_ns": logged})
         found = with_missing(table, carried(), log, Coverages(log, links()), RESET, 100 * MS)
         assert found["logged_ns"].iat[0] == marked
+
+
+@pytest.mark.parametrize(
+    ("complete", "garbled", "missing"), [(False, False, [3]), (True, False, []), (False, True, [])]
+)
+def test_what_was_cut_off_was_never_whole(complete: bool, garbled: bool, missing: list[int]) -> None:
+    """All frames came that were sent of segment 3 before the reset; one decompressed wrongly is not cut off."""
+    match = carried()
+    match.packets[3] = replace(match.packets[3], complete=complete, garbled=garbled)
+    assert given_up(frames({}), match) == missing
+    assert given_up(frames({}).iloc[: len(SENT)], match) == missing  # whatever the far end logged
+
+
+@pytest.mark.parametrize(
+    ("passed_ms", "again_ms", "marked"), [(500, 600, MISSING), (700, 600, -1), (None, 600, -1), (500, None, MISSING)]
+)
+def test_what_a_later_segment_overtook_before_it_was_sent_again_never_was_on_the_air(
+    passed_ms: float | None, again_ms: float | None, marked: int
+) -> None:
+    """Sent at 40 ms; the next one's first frame is sent before or after the second copy is: else it may be that."""
+    rows = [{"segment": 7, "sent": 40, "seq": 1, "carried_bytes": 0, "frames": 0}]
+    rows += [{"segment": 8, "sent": 45, "seq": 1001, "first": passed_ms}]
+    rows += [] if again_ms is None else [{"segment": 9, "sent": again_ms, "seq": 1, "first": again_ms + 10}]
+    log = frames({})
+    found = with_missing(segment_frames(*rows), carried(), log, Coverages(log, links()), RESET, 100 * MS)
+    assert found["logged_ns"].tolist() == [marked] + [-1] * (len(rows) - 1)

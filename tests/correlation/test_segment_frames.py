@@ -77,7 +77,7 @@ def captured(segments: Sequence[Sent]) -> tuple[dict[str, pd.DataFrame], pd.Data
 
 
 class Pdu(NamedTuple):
-    """An AMD PDU: when it was sent, its number, its octets and the ends of packets in them."""
+    """An AMD PDU: when it was sent, its number, its octets and the ends of packets in them; a RESET has no number."""
 
     ms: float
     sn: int
@@ -104,7 +104,7 @@ def frames_of(sent: Sequence[Pdu], *, payload: bool = True, by_sender: bool = Tr
     frames = build("frames", {
         "input": np.ones(rows), "record": np.arange(rows) + 1, "time_ns": time, "recorded_ns": time,
         "link": np.zeros(rows), "side": ["mobile" if by_sender else "network"] * rows, "sent": np.full(rows, by_sender),
-        "type": ["AMD"] * rows, "sn": [p.sn for p in sent], "payload_bytes": [len(p.data) for p in sent],
+        "type": ["AMD" if p.sn >= 0 else "RESET" for p in sent], "sn": [p.sn for p in sent], "payload_bytes": [len(p.data) for p in sent],
         "length_bytes": [2 + len(p.ends) + len(p.data) for p in sent], "lis": [p.ends for p in sent], "data": data,
         "framing": np.zeros(rows),
     })  # fmt: skip
@@ -206,6 +206,15 @@ def test_a_segment_between_carried_ones_was_never_carried() -> None:
     assert table["frames"].tolist() == [4, 0, 4]
     assert table["carried_bytes"].tolist() == [140, 0, 140]
     assert since_start(table["first_frame_ns"]) == [5, None, 10]
+
+
+def test_what_a_reset_cut_off_before_its_header_leaves_no_doubt_of_the_others() -> None:
+    """It was one of those between, and none of them was carried whole."""
+    segments = [Sent(i, seq=1 + 100 * i, ip_id=i + 1) for i in range(4)]
+    first = pdus([(5, packet(segments[0]))])
+    cut, reset = Pdu(20, len(first), packet(segments[1])[:6]), Pdu(30, -1, b"")
+    found = join(segments, [*first, cut, reset, *pdus([(60, packet(segments[3]))])])
+    assert found.segment_frames.sort_values("seq")["frames"].tolist() == [4, 0, 0, 4]
 
 
 def test_a_hole_in_the_log_leaves_open_whether_a_segment_was_carried() -> None:
@@ -318,6 +327,21 @@ def test_the_clock_of_a_log_is_found_within_its_bound(offset_ms: int, ppm: int) 
     assert clock.error_s is not None
     true_s = (set_apart[0].ms - log[0].ms) / 1e3
     assert abs(clock.offset_s - true_s) <= clock.error_s <= 0.02
+
+
+@pytest.mark.parametrize(("wrong", "known"), [(2, True), (3, False)])
+def test_a_few_packets_dated_wrongly_do_not_hide_that_a_clock_is_the_captures_own(wrong: int, known: bool) -> None:
+    """One in a hundred: of 200 packets captured behind the link two seem to have come before their last frame."""
+    sent = [Sent(1000 * i, seq=1 + 100 * i, ip_id=i + 1) for i in range(200)]
+    tables, table = captured(sent)
+    log = pdus([(one.ms + 2, packet(one)) for one in sent])
+    later = np.where(np.arange(len(sent)) < wrong, 1, 40) * MS
+    both = pd.concat([table, table.assign(point=np.int16(1), time_ns=table["time_ns"] + later)], ignore_index=True)
+    twice = {**tables, "packets": pd.concat([tables["packets"]] * 2, ignore_index=True), **frames_of(log)}
+    arrival = np.r_[np.arange(200, 400), np.full(200, -1)]
+    ends = Paths(np.array([[0, 1]]), np.array([[1, 0]]), arrival, np.ones(400, dtype=np.int8))
+    clock = tie_clock(twice, both, CONNECTIONS, ends, 1, "reference")
+    assert ("held to be the captures' own" in clock.how) == known
 
 
 def test_without_a_common_packet_no_clock_is_estimated() -> None:

@@ -109,6 +109,35 @@ def test_what_stood_still_only_after_a_repair_had_begun_is_not_why_the_link_is_i
     assert find_chains([hole, idle], observed).caused_by.tolist() == [-1, cause]
 
 
+@pytest.mark.parametrize(("until_ms", "cause"), [(440, 0), (460, -1)])
+def test_an_idle_link_waits_for_the_acknowledgement_a_round_trip_after_a_hole(until_ms: int, cause: int) -> None:
+    """A hole that holds for the lesser part of the idle time, to 300 ms; a round trip takes 150 ms."""
+    hole = one("link-recovery-hole", 0, 0)._replace(start_ns=at(100), end_ns=at(300))
+    idle = one("idle-link", 0, 0)._replace(
+        start_ns=at(250), end_ns=at(until_ms), connection=0, evidence={"cause": "idle_window_limited", "link": 0}
+    )
+    row = {"sent": 0, "first": 1, "segment": 0}
+    observed = scene([Seen(sent=0, came=75, seq=1, size=1000)], segment_frames=segment_frames(row))
+    observed = replace(observed, directions=Directions.of(
+        [one._replace(least_rtt_ns=150 * MS, data_bytes=1000) for one in observed.directions]
+    ))  # fmt: skip
+    assert find_chains([hole, idle], observed).caused_by.tolist() == [-1, cause]
+
+
+@pytest.mark.parametrize(("spurious", "cause"), [("no", 0), ("yes", -1)])
+def test_an_idle_link_whose_resend_is_in_doubt_waited_for_what_lost_the_rest(spurious: str, cause: int) -> None:
+    """The timer's resend is in doubt; the reset flushed what its repair sent again next, unless that was needless."""
+    seen = [Seen(sent=n, seq=1 + 1000 * n, size=1000) for n in range(2)]
+    seen += [Seen(sent=600, seq=1, size=1000), Seen(sent=610, seq=1001, size=1000)]
+    resent = retransmissions(
+        {"ms": 600, "spurious": "yes", "segment": 2},
+        {"ms": 610, "seq": 1001, "trigger": "recovery", "spurious": spurious, "segment": 3},
+    )
+    reset = Finding("link-reset", "link", 0, at(100), at(150), "confirmed", "because", {}, segments=(0, 1))
+    idle = one("idle-link", 0, 0)._replace(start_ns=at(200), end_ns=at(600), evidence={"cause": "idle_recovery"})
+    assert find_chains([reset, idle], scene(seen, retransmissions=resent)).caused_by.tolist() == [-1, cause]
+
+
 @pytest.mark.parametrize("cause", ["idle_recovery", "idle_window_limited"])
 def test_an_idle_link_waited_for_the_standstill_that_was_over_when_it_went_on(cause: str) -> None:
     """Not for that of the other direction, which began later and went on while TCP sent again."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
-from scenes import Seen, at, intervals, numbered, scene, segment_frames
+from scenes import MS, Seen, at, intervals, numbered, scene, segment_frames
 
 from multitracer.findings import find
 from multitracer.findings.directions import Directions
@@ -37,6 +38,7 @@ NAMED_TWICE = [(20, "AMD", 0, 2, 0), (30, "MRW", 0, 0, 1), (50, "AMD", 1, 2, 0),
         ([*NAMED_TWICE], [PERHAPS, PERHAPS, NOT_BY_COUNT, NOT_BY_COUNT]),
         ([*NAMED_TWICE, (70, "AMD", 2, 2, 0)], [PERHAPS, PERHAPS, PERHAPS, NOT_BY_COUNT]),
         ([*NAMED_TWICE, (70, "AMD", 2, 3, 0)], [PERHAPS, PERHAPS, PERHAPS, PERHAPS]),
+        ([*NAMED_TWICE[:2]], [PERHAPS, PERHAPS, PERHAPS, PERHAPS]),
     ],
 )
 def test_what_may_have_been_given_up(rows: list[tuple[float, str, int, int, int]], given_up: list[int]) -> None:
@@ -46,6 +48,25 @@ def test_what_may_have_been_given_up(rows: list[tuple[float, str, int, int, int]
     """
     observed = replace(carried(), frames=numbered(*NEW, *rows))
     assert given_up_before(observed, 0, observed.rows(0, 0, 0), UNTIL).tolist() == given_up
+
+
+@pytest.mark.parametrize(("transmission", "given_up"), [(2, NOT_BY_COUNT), (1, PERHAPS)])
+def test_an_mrw_of_the_other_end_shows_that_transmissions_are_counted(transmission: int, given_up: int) -> None:
+    """One of each end names a PDU that was sent three times, as none was more often; or only one of them does."""
+    theirs = numbered((10, "AMD", 0, 0, 0), (12, "AMD", 0, transmission, 0), (25, "MRW", 0, 0, 1)).assign(link=1)
+    logs = pd.concat([numbered(*NEW, *NAMED_TWICE[:2]), theirs], ignore_index=True)
+    observed = replace(carried(), frames=logs)
+    assert given_up_before(observed, 0, observed.rows(0, 0, 0), UNTIL).tolist() == [PERHAPS] + [given_up] * 3
+
+
+@pytest.mark.parametrize(("came_ms", "given_up"), [(30, NOT), (50, PERHAPS)])
+def test_what_came_within_a_round_trip_of_the_reset_before_told_of_what_was_before_it(
+    came_ms: float, given_up: int
+) -> None:
+    """The far end's log alone has an MRW; a round trip takes 40 ms."""
+    mrw = numbered((came_ms, "MRW", -1, 0, 0)).assign(sent=False)
+    observed = replace(carried(), frames=pd.concat([numbered(*NEW), mrw], ignore_index=True), link_rtt_ns=40 * MS)
+    assert given_up_before(observed, 0, observed.rows(0, 0, 0), UNTIL).tolist() == [given_up] * 4
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from multitracer.link import window
 from multitracer.link.acknowledgements import lowest_open
-from multitracer.link.window import acknowledged
+from multitracer.link.window import acknowledged, full_window
 
 
 def test_what_is_missing_below_the_acknowledgement_is_open() -> None:
@@ -72,12 +72,57 @@ def test_what_waited_in_the_device_may_be_known_to_have_come(rest: int, again: i
     assert acknowledged(frames, RLP, 0, 1, rest + 100) == lowest
 
 
+def test_a_peer_that_counted_anew_alone_acknowledges_the_epoch_that_its_peer_is_in() -> None:
+    """The answer to a repeated request begins an epoch for who answers; who asked goes on with its frames."""
+    frames = logged(
+        (0, "I RR", True, 0, 0, 1), (1, "RR", False, -1, 0, 1), (2, "I RR", True, 1, 0, 1),
+        (3, "RR", False, -1, 2, 2), (4, "I RR", True, 2, 0, 1), (5, "RR", False, -1, 3, 2),
+    )  # fmt: skip
+    assert [acknowledged(frames, RLP, 0, 1, before) for before in (3, 4, 6)] == [0, 2, 3]
+
+
+BUSY, POLL, ANSWER = 610, 700, 900
+
+
+def paused(poll: float | None = POLL, *, busy_until: float = POLL, waits: float = 300) -> tuple[list[int], list[int]]:
+    """When the window was full of an entity that sends 61 frames, one each 10 ms, all acknowledged but the last ones.
+
+    Then control frames until `busy_until`, a `poll`, its answer at 900, and the next frame `waits` ms after the poll.
+    """
+    rows = [(10 * n, "I RR", True, n, 0, 1) for n in range(61)]
+    rows += [(10 * n + 5, "RR", False, -1, n, 1) for n in range(61)]
+    rows += [(at, "RR", True, -1, 0, 1) for at in range(BUSY, int(busy_until), 10)]
+    rows += [] if poll is None else [(poll, "RR", True, -1, 0, 1)]
+    rows += [(ANSWER, "RR", False, -1, 61, 1), (POLL + waits, "I RR", True, 61, 0, 1)]
+    frames = logged(*sorted(rows))
+    frames.loc[(frames["time_ns"] == poll) & frames["sent"], ["poll", "command"]] = 1
+    frames.loc[frames["time_ns"] == ANSWER, "poll"] = 1
+    found = full_window(frames, RLP, 0, 1)
+    assert found is not None
+    return found[0].tolist(), found[1].tolist()
+
+
+def test_a_window_is_full_while_a_poll_waits_in_the_device_though_all_seems_acknowledged() -> None:
+    """The entity heeds no acknowledgement from when it polled; that was before the frame that filled its window."""
+    assert paused() == ([600], [ANSWER])
+
+
+@pytest.mark.parametrize(
+    ("poll", "busy_until", "waits"),
+    [(None, POLL, 300), (POLL, 650, 300), (POLL, POLL, 20)],
+    ids=["no poll", "a device without anything to send", "no silence after it"],
+)
+def test_another_pause_is_no_full_window(poll: float | None, busy_until: float, waits: float) -> None:
+    """A poll that waits keeps the device busy, and an entity that may send new frames does so after it."""
+    assert paused(poll, busy_until=busy_until, waits=waits) == ([], [])
+
+
 RLP = pd.DataFrame({"link": [0, 1], "protocol": ["rlp"] * 2, "reverse": [1, 0]})
 
 
 def logged(*rows: tuple[int, str, bool, int, int, int]) -> pd.DataFrame:
     """What one end logged of a link and its reverse: time, type, whether it sent that, N(S), N(R), epoch."""
     frames = pd.DataFrame(rows, columns=["time_ns", "type", "sent", "sn", "nr", "epoch"])
-    frames = frames.assign(input=0, poll=0, command=0, nacks=None)
+    frames = frames.assign(input=0, poll=0, command=0, nacks=None, transmission=0)
     frames["link"], frames["sn_unwrapped"] = frames["sent"].map({True: 0, False: 1}), frames["sn"]
     return frames
