@@ -104,7 +104,8 @@ def frames_of(sent: Sequence[Pdu], *, payload: bool = True, by_sender: bool = Tr
     frames = build("frames", {
         "input": np.ones(rows), "record": np.arange(rows) + 1, "time_ns": time, "recorded_ns": time,
         "link": np.zeros(rows), "side": ["mobile" if by_sender else "network"] * rows, "sent": np.full(rows, by_sender),
-        "type": ["AMD" if p.sn >= 0 else "RESET" for p in sent], "sn": [p.sn for p in sent], "payload_bytes": [len(p.data) for p in sent],
+        "type": ["AMD" if p.sn >= 0 else "RESET" for p in sent], "sn": [p.sn for p in sent],
+        "payload_bytes": [len(p.data) for p in sent],
         "length_bytes": [2 + len(p.ends) + len(p.data) for p in sent], "lis": [p.ends for p in sent], "data": data,
         "framing": np.zeros(rows),
     })  # fmt: skip
