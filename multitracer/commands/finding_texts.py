@@ -130,7 +130,8 @@ EXPLAINED = {
         "New frames pause and go on where they stopped, without repeats; the pause is shaded, and purple in the time "
         "lane. TCP's acknowledgements pause with them.",
         "The records of XOFF and XON (or RNR and RR), and `duration_s`. A full window is likely only: logs do not "
-        "say how large it is, only that no more frames were ever unacknowledged.",
+        "say how large it is, only that no more frames were ever unacknowledged. RLP's is 61 frames; it is also full "
+        "while a poll waits in the device, as the entity heeds no acknowledgement until the poll is answered.",
         "XOFF and RNR: the far side takes data too slowly; raise the rate behind it (the serial line of a modem, the "
         "interworking function) or its buffer. Full window: raise the link's window to rate times round trip (k in "
         "RLP, up to 61 on one channel: `AT+CRLP`; Configured_Tx_Window_Size in UMTS RLC), poll earlier, or shorten the "
@@ -144,7 +145,8 @@ EXPLAINED = {
         "probe (square) and the first timeout's resend were lost, too; after the second timeout the rest is resent in "
         "slow start (diamonds) while the congestion window grows from one segment.",
         "The wait since the timer was last restarted against the modelled timer, and that no earlier copy came; or "
-        "the kernel's log of it. `seq`, `bytes` and `records` name the resend.",
+        "the kernel's log of it, or that the sender's log has its timeout doubled then (RFC 6298 5.5). `seq`, `bytes` "
+        "and `records` name the resend.",
         "Its cause is what `caused_by` says: a reset, an outage, a drop. SACK with RACK-TLP (RFC 8985) repairs most "
         "losses without the timer; switch both on. The timer is as long as the queue makes the round trip: a shorter "
         "queue shortens every later timeout, too.",
@@ -251,8 +253,9 @@ EXPLAINED = {
         "segments up to there had arrived: what follows are a probe and timeouts.",
         "`count` and `records` of the acknowledgements in the receiver's capture that the sender's lacks, which is "
         "complete there; with a link's log, whether they were on the air. A reset flushed them if nothing sent later "
-        "came before it, unless an RLC entity told that it discarded them (MRW). Without the receiver's capture, "
-        "likely only: what was on the link, never came out of it, and is not in the sender's capture.",
+        "came before it, unless an RLC entity may have given them up by itself (see link-reset), or the link's sender "
+        "knew them to have come. Without the receiver's capture, likely only: what was on the link, never came out of "
+        "it, and is not in the sender's capture (`link`, and `highest_ack` where its octets are logged).",
         "Look at the reverse direction: its queue (let acknowledgements pass bulk data, for instance by fq_codel), its "
         "power, its acknowledged mode. F-RTO and tail loss probes (RFC 8985) limit what the loss of a last "
         "acknowledgement costs.",
@@ -292,7 +295,9 @@ EXPLAINED = {
         "No frames in the link's panel while the time lane is idle (dark red: TCP waits or repairs). Here the link "
         "works again from 22.7 s on, but TCP's timer, long because of the queue before, runs out only at 34.7 s.",
         "`duration_ms` against the least round trip, `cause`, and the direction `link`; undecided where the cause is "
-        "unknown, or where the numbers of the link's frames do not show that its log has all.",
+        "unknown, or where the numbers of the link's frames do not show that its log has all. What set it off lasted "
+        "for at least half of it, or was over less than a round trip before its end; of a repair it is what began it, "
+        "or, where that is in doubt, what lost the data that it sent again.",
         "Follow `caused_by`: what made TCP wait is what to cure. For idle_recovery see timeout, for "
         "idle_window_limited receiver-window-limited (or a congestion window that is small after losses), for "
         "idle_sender application-limited.",

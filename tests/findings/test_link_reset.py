@@ -63,6 +63,21 @@ def test_what_the_link_still_had_open_its_reset_flushed_whatever_came_behind_it(
     assert found.loc[found["kind"] == "link-reset", "evidence"].iat[0].get("segments_lost") == flushed
 
 
+@pytest.mark.parametrize(("packet_bytes", "flushed"), [(1040, 0), (1500, 1)])
+def test_what_the_link_had_not_sent_whole_it_cannot_know_to_have_come(packet_bytes: int, flushed: int) -> None:
+    """All frames that were sent of the last segment before the reset, 1040 octets, were acknowledged."""
+    seen = scene([Seen(sent=0, came=50, seq=1, size=1000), Seen(sent=10, seq=1001, size=1000)])
+    carried = segment_frames(
+        {"sent": 0, "first": 1, "last": 1, "segment": 0, "frames": 1},
+        {"sent": 10, "first": 11, "last": 11, "segment": 1, "seq": 1001, "frames": 1},
+    ).assign(packet_bytes=[1040, packet_bytes])
+    log = frames((1, True, "I RR", 0), (11, True, "I RR", 0), (25, False, "RR", 0))
+    log = log.assign(sn_unwrapped=[0, 1, -1], nr=[0, 0, 2])
+    observed = replace(seen, segment_frames=carried, frames=log, link_intervals=intervals(("reset", 30, 40)))
+    found = find(observed).table
+    assert found.loc[found["kind"] == "link-reset", "evidence"].iat[0].get("segments_lost") == flushed
+
+
 @pytest.mark.parametrize(("kind", "next_reset", "flushed"), [("SABM", 900, 1), ("RESET", 900, 0), ("SABM", 35, 0)])
 def test_each_repeat_of_rlps_request_flushes_again(kind: str, next_reset: float, flushed: int) -> None:
     """A segment was sent after the first answer, which the requesting end lost; RLC knows a repeat by its number.
