@@ -312,7 +312,7 @@ def note_stall(
 ) -> None:  # fmt: skip
     """The path may have stood still from begin to end, when octets up to `top` had been sent: look what was resent.
 
-    It did not where something was lost meanwhile; if acknowledgements stand for arrivals, be it only they.
+    It did not where data was lost meanwhile; nor where only acknowledgements were, if they stand for arrivals.
     """
     at = first_needed(events, state, begin)
     while at < state[NEEDED] and (events.needed[at, 0] <= end or events.needed[at, 1] < top):

@@ -13,6 +13,7 @@ import numpy as np
 from multitracer.accounting.intervals import Ints
 from multitracer.correlation.delivery import MISSING, perhaps_out_of_sequence
 from multitracer.model.paths import NOWHERE, Paths
+from multitracer.wire import rlp
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,7 +88,9 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     ends_of = 2 * connection.astype(np.int64) + sender
     _note_given(found, table, delivered, ends_of, segments["time_ns"].to_numpy())
     whole_ns = delivered["delivered_ns"].to_numpy()
-    known = np.full(len(rows), log.in_sequence) | ~perhaps_out_of_sequence(rows, whole_ns, out, segments)
+    known = np.ones(len(rows), dtype=np.bool_)
+    if not log.in_sequence:
+        known = ~perhaps_out_of_sequence(rows, whole_ns, out, segments)
     known &= ~_seen_out_of_sequence(ends_of[rows], found.came_ns[rows], whole_ns, out, log.frame_ns)
     seen = ~known & (found.came_ns[rows] >= 0)
     _note_left(found, rows[seen], whole_ns[seen], delivered[seen], log.frame_ns)
@@ -145,15 +148,16 @@ def _note_undelivered(
     """Enter until when the link had what it sent and never delivered: until it last had octets of it on the air.
 
     RLP may send frames again long after it had taken them for acknowledged. So of what took longer than anything that
-    the link delivered of the same end it is only known until when the link had it at least, but for what lacked a frame
-    that never came: that was repeated for it.
+    the link delivered of the same end it is only known until when the link had it at least. What lacked a frame that
+    never came may take as much longer as the link has attempts.
     """
     lost = table[((table["delivered_ns"] < 0) & (table["queue_ns"] >= 0)).to_numpy()]
     rows, first, last = (lost[name].to_numpy() for name in ("segment", "first_frame_ns", "last_frame_ns"))
     longest = np.full(len(found.ends), -1, dtype=np.int64)
     took = (delivered["delivered_ns"] - delivered["first_frame_ns"]).to_numpy()
     np.maximum.at(longest, ends[delivered["segment"].to_numpy()], took)
-    mine = (last - first <= longest[ends[rows]]) | (lost["logged_ns"] == MISSING).to_numpy()
+    attempts = np.where(lost["logged_ns"] == MISSING, rlp.MOST_REPEATS, 1)
+    mine = last - first <= attempts * longest[ends[rows]]
     found.left_ns[rows[mine]] = last[mine] + frame_ns
     found.held_ns[rows] = lost["last_new_frame_ns"].to_numpy() + frame_ns
 

@@ -86,13 +86,14 @@ def join_layers(captures: Captures, streams: Streams, logs: Logs) -> LinkLayer:
         return LinkLayer(logs.link, stops, timings, counted, _main(counted, frames))
     errors = _log_errors(captures.alignment.worsts_ns, logs, frames)
     found = _correlated(captures, streams, logs.link, errors)
-    carried = _with_missing(found, logs.link, stops, timings)
+    carried = _with_missing(found, logs.link, stops, timings, errors)
     main = _main(counted, frames, carried)
     return LinkLayer(logs.link, stops, timings, counted, main, found.links, carried, found.notes, errors)
 
 
 def _with_missing(
-    found: Correlation, log: LinkLog, stops: pd.DataFrame, timings: Mapping[int, Timing]
+    found: Correlation, log: LinkLog, stops: pd.DataFrame, timings: Mapping[int, Timing],
+    errors: Mapping[tuple[int, bool, int], int],
 ) -> pd.DataFrame:  # fmt: skip
     """The segments with their frames, those marked that were given up before one of their frames had come."""
     from multitracer.correlation.missing_frames import NUMBERED_WHOLE, with_missing
@@ -103,7 +104,8 @@ def _with_missing(
         if trip is not None and str(log.links["protocol"].iat[link]) in NUMBERED_WHOLE:
             resets = stops[((stops["kind"] == RESET) & stops["link"].isin(bearer)).to_numpy()]
             over_ns = np.sort(resets["end_ns"].to_numpy())
-            table = with_missing(table, match, log.frames, covered, over_ns, trip)
+            error_ns = max((error for (one, sent, _), error in errors.items() if one == link and sent), default=None)
+            table = with_missing(table, match, log.frames, covered, over_ns, trip, error_ns)
     return table
 
 

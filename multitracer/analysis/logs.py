@@ -74,7 +74,8 @@ def _place_state(
 def told_by_kernel(streams: Streams, logs: Logs) -> Streams:
     """The streams with the triggers of retransmissions that the sender's own log shows."""
     resent = with_kernel_triggers(streams.retransmissions, logs.tcp_state, logs.inputs)
-    return replace(streams, retransmissions=with_doubled_timers(resent, logs.tcp_state))
+    told = (resent["because"] != streams.retransmissions["because"]).to_numpy()
+    return replace(streams, retransmissions=with_doubled_timers(resent, logs.tcp_state, told))
 
 
 def _place_frames(

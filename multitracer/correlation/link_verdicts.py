@@ -82,7 +82,8 @@ def with_link_verdicts(
     """
     row, answered = resent["segment"].to_numpy(), resent["late_ack"].to_numpy()
     unknown, needless = ((resent["spurious"] == one).to_numpy() for one in ("unknown", "yes"))
-    open_ = (unknown | (needless & (answered < 0))) & (row >= 0)
+    by_timer = resent["trigger"].isin(("timeout", "probe")).to_numpy()  # of others nobody asks if an answer was late
+    open_ = (unknown | (needless & by_timer & (answered < 0))) & (row >= 0)
     if not open_.any():
         return resent
     connection, sender = (capture.segments[name].to_numpy()[row].astype(np.int64) for name in ("connection", "sender"))
@@ -126,7 +127,7 @@ class _Place:
         if table["link"].nunique() != 1 or not (table["delivered_ns"] >= 0).any():
             return None
         error_ns = errors_ns.get((int(table["link"].iat[0]), False, near), _FOREVER // 2)
-        copies = carried_copies(table)
+        copies = carried_copies(table, carried[(carried["link"] == table["link"].iat[0]).to_numpy()])
         backward = (carried["connection"] == connection) & (carried["sender"] != table["sender"].iat[0])
         backward &= carried["link"] == reverse[int(table["link"].iat[0])]
         backward &= carried["ack"] <= copies.end.max() + 1  # a FIN takes one number
@@ -158,20 +159,18 @@ class _Place:
             return _Verdict("no", NEEDED, -1)
         return None
 
-
     def _late_ack(self, at: int, end: int, covering: npt.NDArray[np.bool_], later: int) -> int:
-        """Whether an earlier copy, or an acknowledgement of octet `end`, was on its way then, and came; -1: unknown.
+        """Whether an earlier copy, or an acknowledgement up to `end`, was on its way at a time, and came; -1 unknown.
 
         Where the link holds a copy back until it has what is before it, the acknowledgements show that it does.
         """
         answers = self.answers
-        heard = answers.heard >= end
+        heard, place = answers.heard >= end, int(np.searchsorted(answers.number, end))
         if (heard & (answers.latest_ns < later)).any():
             return 1
         delivered = int(self.copies.in_order_ns[covering].min())
         if delivered > at - self.error_ns:
-            first = int(np.searchsorted(answers.number, end))
-            held = answers.logged[first] and min(delivered, int(answers.latest_ns[first])) > at + self.error_ns
+            held = answers.logged[place] and min(delivered, int(answers.latest_ns[place])) > at + self.error_ns
             return 1 if held else -1
         return 0 if answers.logged[heard].all() else -1
 
@@ -195,16 +194,20 @@ def _answers(theirs: pd.DataFrame, rows: Ints, carried: pd.DataFrame, error_ns: 
     return Answers(np.maximum.accumulate(number[order]), latest_ns[order], logged[order], heard[order])
 
 
-def carried_copies(table: pd.DataFrame) -> Carried:
-    """The rows of segment_frames of one sender's data on one link."""
+def carried_copies(table: pd.DataFrame, of_link: pd.DataFrame | None = None) -> Carried:
+    """The rows of segment_frames of one sender's data on one link; `of_link` are all of that link."""
     table = table.sort_values("first_frame_ns", kind="stable")
+    every = (table if of_link is None else of_link).sort_values("first_frame_ns", kind="stable")
+    given = np.append(-1, np.maximum.accumulate(every["delivered_ns"].to_numpy()))
+    first, own = every["first_frame_ns"].to_numpy(), table["first_frame_ns"].to_numpy()
+    in_order = given[np.searchsorted(first, own, side="right")]
     start, size, sent, whole = (
         table[name].to_numpy().astype(np.int64) for name in ("seq", "payload_bytes", "sent_ns", "delivered_ns")
     )
     frames = table["frames"].to_numpy()
     before = np.concatenate([[-1], whole[:-1]])[: len(whole)]  # the far end's log may lack the first one's beginning
     missing = (table["logged_ns"] == MISSING).to_numpy() | ((frames > 0) & (whole < 0) & (before >= 0))
-    return Carried(start, start + size, sent, whole, frames != 0, missing, np.maximum.accumulate(whole))
+    return Carried(start, start + size, sent, whole, frames != 0, missing, in_order)
 
 
 def is_understood(copies: Carried, acknowledged: int) -> bool:

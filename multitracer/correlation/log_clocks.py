@@ -28,7 +28,7 @@ _LEAST_FRAMES = 3
 _LARGEST_DRIFT = 500e-6
 """The largest drift that is considered: the frequency tolerance of NTP (RFC 5905)."""
 _FEW = 0.01
-"""This share of the packets may be dated wrongly by their frames."""
+"""So large a share of the packets may exclude a clock that the others allow, where they allow no other."""
 _ROUNDS = 60
 """Steps of a search: enough for a drift in 64 bits."""
 
@@ -76,7 +76,7 @@ def tie_clock(
     points = int(segments["point"].max()) + 1 if len(segments) else 0
     found = correlate({**tables, "frames": own}, segments, connections, paths, [-1] * points)
     bounds = [np.zeros(points, dtype=np.int64)] * 2 if error_ns is None else [np.asarray(one) for one in error_ns]
-    after, before = _but_for_few(*_bounds(found.links.values(), own, segments, paths, bounds[0]))
+    after, before = _bounds(found.links.values(), own, segments, paths, bounds[0])
     count = sum(int((match.segments >= 0).sum()) for match in found.links.values())
     if not len(after.log_ns):
         return Clock(reference, how="shares no packets with a capture")
@@ -86,13 +86,24 @@ def tie_clock(
         high = int(after.difference_ns.min())
         return _clock(reference, high - _frame_time(own), high, own, how)
     low, high = int(before.difference_ns.max()), int(after.difference_ns.min())
-    if low <= 0 <= high:
-        clock = _clock(reference, low, high, own, how)
-    else:
-        clock = _clock_with_drift(reference, after, before, own, how)
-    latest, earliest = _but_for_few(*_bounds(found.links.values(), own, segments, paths, bounds[1]))
+    clock = _clock_of(reference, after, before, own, how)
+    latest, earliest = _bounds(found.links.values(), own, segments, paths, bounds[1])
+    if not clock.pieces:
+        after, before = _but_for_few(after, before)
+        low, high = int(before.difference_ns.max()), int(after.difference_ns.min())
+        if low <= 0 <= high:
+            clock = _clock(reference, low, high, own, f"{how}, but for a few that no steady clock fits")
+            latest, earliest = _but_for_few(latest, earliest)
     wider = max(int(latest.difference_ns.min()) - high, low - int(earliest.difference_ns.max()), 0)
     return clock if clock.error_s is None else replace(clock, worst_s=clock.error_s + wider / 1e9)
+
+
+def _clock_of(reference: str, after: _Bounds, before: _Bounds, own: pd.DataFrame, how: str) -> Clock:
+    """The reference clock itself if the bounds allow it, else a clock with drift; without pieces if they allow none."""
+    low, high = int(before.difference_ns.max()), int(after.difference_ns.min())
+    if low <= 0 <= high:
+        return _clock(reference, low, high, own, how)
+    return _clock_with_drift(reference, after, before, own, how)
 
 
 def _bounds(
@@ -118,9 +129,9 @@ def _bounds(
 
 
 def _but_for_few(after: _Bounds, before: _Bounds) -> tuple[_Bounds, _Bounds]:
-    """The bounds without those that speak against the captures' own clock, if they are few.
+    """The bounds without those that exclude offset 0, if these are few.
 
-    Where RLP's receiver takes an old frame for a new one, a packet is in order before the log has all of its frames.
+    Where RLP's receiver takes an old frame for a new one, the log has a packet's last frame after its delivery.
     """
     fit = after.difference_ns >= 0, before.difference_ns <= 0
     if all((~one).sum() <= _FEW * len(one) for one in fit):

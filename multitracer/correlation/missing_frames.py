@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.correlation.delivery import MISSING, NEVER
+from multitracer.correlation.headers import header
 from multitracer.link.coverage import one_log
 from multitracer.link.frames import DATA_TYPES
 from multitracer.link.recovery import least_apart, pair, transmissions
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from multitracer.correlation.segment_frames import LinkMatch
-    from multitracer.link.coverage import Coverages
+    from multitracer.link.coverage import Coverage, Coverages
+    from multitracer.link.packets import CarriedPacket
 
 Ints = npt.NDArray[np.int64]
 
@@ -28,13 +30,14 @@ NUMBERED_WHOLE = ("rlp", "rlc-umts")
 
 
 def with_missing(
-    table: pd.DataFrame, match: LinkMatch, frames: pd.DataFrame, covered: Coverages, over_ns: Ints, late_ns: int
-) -> pd.DataFrame:
+    table: pd.DataFrame, match: LinkMatch, frames: pd.DataFrame, covered: Coverages, over_ns: Ints, late_ns: int,
+    error_ns: int | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """The table segment_frames, with MISSING for what a link gave up before one of its frames had come to the far end.
 
     Also for what it never had on the air, though it had what was sent later. `over_ns` are the times at which resets of
-    the link were over, in order. `late_ns` is the longest that a frame may be on its way, and what the clocks of both
-    logs may be apart.
+    the link were over, in order; `late_ns` is the longest that a frame may be on its way, and what the clocks of both
+    logs may be apart, `error_ns` what those of the sender's log and of the captures may be; None unknown.
     """
     logged = table["logged_ns"].to_numpy().copy()
     open_ = ((table["link"] == match.link) & (table["segment"] >= 0)).to_numpy() & (logged == NEVER)
@@ -42,29 +45,43 @@ def with_missing(
         return table
     gone = given_up_unheard(match, frames, covered, over_ns, late_ns)
     logged[open_ & np.isin(table["segment"].to_numpy(), gone)] = MISSING
-    unsent = np.flatnonzero(open_ & (table["carried_bytes"] == 0).to_numpy() & (table["first_frame_ns"] < 0).to_numpy())
-    logged[unsent[_overtaken(table, match.link, unsent, covered)]] = MISSING
+    if error_ns is not None:
+        by_sender = covered.of(match.link, by_sender=True).apart(error_ns)
+        unsent = np.flatnonzero(open_ & _never_on_air(table))
+        logged[unsent[_overtaken(table, match.link, unsent, by_sender)]] = MISSING
     return table.assign(logged_ns=logged)
 
 
-def _overtaken(table: pd.DataFrame, link: int, rows: Ints, covered: Coverages) -> npt.NDArray[np.bool_]:
+def _never_on_air(table: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Which rows are of packets that no link has had on the air, by the logs of their senders."""
+    carried, first, segment = (table[name].to_numpy() for name in ("carried_bytes", "first_frame_ns", "segment"))
+    never: npt.NDArray[np.bool_] = (carried == 0) & (first < 0) & ~np.isin(segment, segment[first >= 0])
+    return never
+
+
+def _overtaken(table: pd.DataFrame, link: int, rows: Ints, by_sender: Coverage) -> npt.NDArray[np.bool_]:
     """Which of these rows never had a frame, by a log of the sender that lacks nothing until a later one had.
 
     The queue before the link is first in, first out. The later one is of the same stream, and on the air before the
     octets of the row were sent again: else it may be the row itself that was.
     """
     data = table[((table["link"] == link) & (table["sent_ns"] >= 0) & (table["payload_bytes"] > 0)).to_numpy()]
+    data = data.sort_values("sent_ns", kind="stable")
+    streams = data.groupby(["connection", "sender"]).indices
     own = table.iloc[rows]
     passed, begun = np.full(len(rows), _NEVER, dtype=np.int64), own["sent_ns"].to_numpy()
-    for (connection, sender), of_stream in own.assign(at=range(len(rows))).groupby(["connection", "sender"]):
-        stream = data[((data["connection"] == connection) & (data["sender"] == sender)).to_numpy()]
-        passed[of_stream["at"]] = _passed_ns(stream.sort_values("sent_ns", kind="stable"), of_stream)
-    found: npt.NDArray[np.bool_] = covered.of(link, by_sender=True).covers(begun, passed) & (passed < _NEVER)
+    for stream, of_stream in own.groupby(["connection", "sender"]).indices.items():
+        if stream in streams:
+            passed[of_stream] = _passed_ns(data.iloc[streams[stream]], own.iloc[of_stream])
+    found: npt.NDArray[np.bool_] = by_sender.covers(begun, passed) & (passed < _NEVER)
     return found
 
 
 def _passed_ns(stream: pd.DataFrame, rows: pd.DataFrame) -> Ints:
-    """When something sent after each row was first on the air, if before its octets were sent again; else _NEVER."""
+    """When something sent after each row was first on the air, if before its octets were sent again; else _NEVER.
+
+    `stream` is in the order of sending.
+    """
     sent, seq, size, first = (stream[name].to_numpy() for name in ("sent_ns", "seq", "payload_bytes", "first_frame_ns"))
     soonest = np.append(np.minimum.accumulate(np.where(first >= 0, first, _NEVER)[::-1])[::-1], _NEVER)
     passed = np.full(len(rows), _NEVER, dtype=np.int64)
@@ -113,13 +130,23 @@ def given_up_unheard(
 def _cut_off(
     match: LinkMatch, frames: pd.DataFrame, covered: Coverages, kept: Ints, until_ns: Ints
 ) -> npt.NDArray[np.bool_]:  # fmt: skip
-    """Which of these packets were on the air only in part until then, by a log of the sender that lacks nothing."""
+    """Which of these packets were on the air only in part until then, by a log of the sender that lacks nothing.
+
+    The log has their octets: fewer than their header says, or not even that.
+    """
     packets = [match.packets[at] for at in kept.tolist()]
     begun_ns = frames["time_ns"].to_numpy()[[one.rows[0] for one in packets]]
-    in_part = np.array([not one.complete and not one.garbled for one in packets])
+    in_part = np.array([_in_part(one) for one in packets])
     by_sender = covered.of(match.link, by_sender=True)
     cut: npt.NDArray[np.bool_] = in_part & by_sender.covers(begun_ns, until_ns[kept])
     return cut
+
+
+def _in_part(packet: CarriedPacket) -> bool:
+    if packet.complete or packet.garbled or not packet.octets:
+        return False
+    head = header(packet.octets)
+    return head is None or head.wire_bytes > len(packet.octets)
 
 
 def _came(match: LinkMatch, frames: pd.DataFrame, row: Ints, start_ns: Ints, end_ns: Ints) -> npt.NDArray[np.bool_]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -292,9 +293,13 @@ class _LinkMatcher:
         return by_log if by_log >= 0 else by_capture
 
     def _rows_never_carried(self) -> Iterator[_Row]:
-        """Rows of segments that did not reach the link: those between two carried ones without uncertain packets."""
+        """Rows of segments that did not reach the link: those between two carried ones without uncertain packets.
+
+        As many of the first of them as packets there were cut off have none: the link keeps the order, and had a part
+        of each.
+        """
         at = {place: number for number, place in enumerate(self.places) if place >= 0}
-        uncertain = self._uncertain_packets()
+        uncertain, cut = self._uncertain_packets(), self._cut_off_packets()
         streams = {self.fields.stream[place] for place in at}
         for point in set(self.fields.point):
             before = NONE
@@ -307,8 +312,19 @@ class _LinkMatcher:
                     continue
                 number = at[place]
                 if between and number > before and not uncertain[number + 1] - uncertain[max(before, 0)]:
-                    yield from (self._never_row(p) for p in between if self._log_covers(p, before))
+                    in_part = cut[number + 1] - cut[max(before, 0)]
+                    yield from (self._never_row(p) for p in between[in_part:] if self._log_covers(p, before))
                 before, between = max(before, number), []
+
+    def _is_cut_off(self, number: int) -> bool:
+        """Whether a packet that was not matched was cut off by a reset."""
+        packet, following = self.packets[number], self.packets[number + 1 : number + 2]
+        flushed = bool(following) and following[0].epoch != packet.epoch
+        return self.places[number] < 0 and flushed and not packet.complete
+
+    def _cut_off_packets(self) -> list[int]:
+        """Running count, from 0, of those packets."""
+        return list(accumulate(map(self._is_cut_off, range(len(self.packets))), initial=0))
 
     def _uncertain_packets(self) -> list[int]:
         """Running count, from 0, of packets that may be or contain a whole segment that was not matched."""
@@ -318,7 +334,7 @@ class _LinkMatcher:
             not_captured = head is not None and head[:4] not in self.ends
             flushed = number + 1 < len(self.packets) and self.packets[number + 1].epoch != packet.epoch
             whole = packet.complete or packet.garbled or flushed or self.matched_by == "bytes"
-            sure = not_captured or (place >= 0 and whole) or (flushed and not packet.complete)
+            sure = not_captured or (place >= 0 and whole) or self._is_cut_off(number)
             counts.append(counts[-1] + (not sure))
         return counts
 

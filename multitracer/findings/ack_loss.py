@@ -67,11 +67,12 @@ def _in_link(observed: Observations, direction: Direction) -> Iterator[Finding]:
             "undecided" if holes else "likely",
             f"{count} acknowledgements were on the link, never came out of it by the log of its far end, and are not "
             "in the data sender's capture",
-            _evidence(lost, run, count), bearer=observed.bearer_number(int(lost["link"].iat[0])),
+            _evidence(direction, lost, run, count), bearer=observed.bearer_number(int(lost["link"].iat[0])),
         )  # fmt: skip
 
 
-def _evidence(lost: pd.DataFrame, run: Any, count: int) -> dict[str, int]:
+def _evidence(direction: Direction, lost: pd.DataFrame, run: Any, count: int) -> dict[str, Any]:
     """Of a run of lost acknowledgements; without their numbers where those are not known."""
     highest = int(lost["ack"].to_numpy()[run].max())
-    return {"count": count, "link": int(lost["link"].iat[0])} | ({"highest_ack": highest} if highest >= 0 else {})
+    told = {"count": count, "link": int(lost["link"].iat[0]), "sender": ("client", "server")[direction.sender]}
+    return told | ({"highest_ack": highest} if highest >= 0 else {})

@@ -18,7 +18,7 @@ from multitracer.findings.finding import Finding
 from multitracer.findings.finding_columns import FindingColumns
 from multitracer.findings.finding_index import MOST, NONE, FindingIndex, Ints
 from multitracer.findings.flushed_acks import flushed_by
-from multitracer.findings.idle_causes import IdleCauses
+from multitracer.findings.idle_causes import SENDERS, IdleCauses
 from multitracer.findings.observations import Observations
 
 STEPS = (
@@ -39,7 +39,6 @@ _LOSSES = ("header-decompression-failure", "local-drop", "link-reset", "link-rel
 _REPAIRS = ("timeout", "fast-retransmit", "probe")
 _STANDSTILLS = ("link-outage", "link-reset", "path-stall", "link-recovery-hole", "flow-control-gap")
 """Kinds that hold segments or acknowledgements up."""
-MANY = np.iinfo(np.int64).max
 _REPAIRS_OF_LINK = ("link-outage", "link-reset", "link-recovery-hole", "link-retransmissions")
 
 
@@ -186,13 +185,14 @@ class _Search:
         return standstill if standstill != NONE else self._queue(one, sent)
 
     def _loser_of_acks(self, one: Finding, row: int) -> int:
-        """What lost the first acknowledgement of a resend's octets, when nothing was on its way any more."""
+        """The first run of lost acknowledgements that told of a resend's octets, since these were first sent."""
         first = self._first_copy(row)
         if first < 0:
             return NONE
         time, seq, size = (int(self.observed.column(name)[first]) for name in ("time_ns", "seq", "payload_bytes"))
         near = self.index.within(("ack-loss",), one, time, one.start_ns)
-        return next((number for number in near if self._acknowledged(number) >= seq + size), NONE)
+        other = 1 - int(self.observed.column("sender")[first])
+        return next((number for number in near if self._acknowledged(number, other) >= seq + size), NONE)
 
     def _first_copy(self, row: int) -> int:
         """The row of segments that was first sent of the octets that a resend repeats, -1 unknown."""
@@ -206,11 +206,13 @@ class _Search:
         """The row of `retransmissions` of each segment that is one."""
         return {segment: row for row, segment in enumerate(self.columns["segment"].tolist()) if segment >= 0}
 
-    def _acknowledged(self, number: int) -> int:
-        """The highest octet that the acknowledgements would have told of that a finding says were lost."""
-        rows = np.asarray(self.found.segments[number], dtype=np.int64)
-        evidence = self.found.evidence[number]
-        return int(self.observed.column("ack")[rows].max()) if len(rows) else int(evidence.get("highest_ack", MANY))
+    def _acknowledged(self, number: int, sender: int) -> int:
+        """The highest number in the acknowledgements of an end that a finding says were lost, NONE unknown."""
+        rows, evidence = np.asarray(self.found.segments[number], dtype=np.int64), self.found.evidence[number]
+        if len(rows):
+            mine = rows[self.observed.column("sender")[rows] == sender]
+            return int(self.observed.column("ack")[mine].max(initial=NONE))
+        return int(evidence.get("highest_ack", NONE)) if SENDERS.get(str(evidence.get("sender"))) == sender else NONE
 
     def _queue(self, one: Finding, sent: int) -> int:
         """The queue in which the copy waited, where the link's log shows that it did."""

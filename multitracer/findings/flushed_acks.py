@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from multitracer.findings.discards import PERHAPS, Until, given_up_before, packets_given_up
 from multitracer.findings.finding_index import MOST, NONE, Ints
-from multitracer.findings.link_reset import come_before, known_to_have_come
+from multitracer.findings.known_arrivals import come_before, known_to_have_come
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,6 +75,8 @@ def _logged(observed: Observations, one: Finding) -> _Lost | None:
     first, came = (mine[name].to_numpy() for name in ("first_frame_ns", "delivered_ns"))
     over = max(int(observed.connections["end_ns"].iloc[one.connection]), one.end_ns)
     never = (came < 0) & (mine["segment"] < 0).to_numpy() & (mine["payload_bytes"] == 0).to_numpy()
+    name = observed.connections[str(one.evidence["sender"])].iat[one.connection]
+    never &= ((mine["connection"] == one.connection) & (mine["sender"] == name)).to_numpy()
     logged = mine[never & (first >= one.start_ns) & (first <= one.end_ns)]
     later = came[(came >= 0) & (first > one.end_ns)]
     return _Lost(link, int(later.min(initial=over)), np.empty(0, dtype=np.int64), logged) if len(logged) else None
@@ -85,7 +87,9 @@ def _lost_otherwise(observed: Observations, lost: _Lost, until: Until) -> npt.ND
     if lost.logged is None:
         known: npt.NDArray[np.bool_] = known_to_have_come(observed, lost.link, lost.rows, until.start_ns) == 1
         return known | (given_up_before(observed, lost.link, lost.rows, until) == PERHAPS)
-    on_air, codes = come_before(observed, lost.link, until.start_ns)
-    had = lost.logged.index.isin(on_air.index[codes == 1])
+    known_of = come_before(observed, lost.link, until.start_ns)
+    had = np.zeros(len(lost.logged), dtype=np.bool_)
+    if known_of is not None:
+        had = lost.logged.index.isin(known_of[0].index[known_of[1] == 1])
     given_up = packets_given_up(observed, lost.link, lost.logged, until)
     return had if given_up is None else had | (given_up == PERHAPS)

@@ -17,7 +17,8 @@ from multitracer.findings.timer_waits import waits_begin
 
 _BY_TIMER = ("timeout", "probe")
 """Triggers of resends that a timer sets off."""
-_SENDERS = {"client": 0, "server": 1}
+SENDERS = {"client": 0, "server": 1}
+"""The ends by the names that evidence has for them."""
 _KINDS = {
     # While the link is dead, or holds back what came after a loss, no window is what holds data back.
     "idle_window_limited": (
@@ -127,7 +128,7 @@ class _Link:
         """Whether a finding is about one of the streams, or about no connection."""
         if other.connection == NONE:
             return True
-        sender = _SENDERS.get(str(other.evidence.get("sender")))
+        sender = SENDERS.get(str(other.evidence.get("sender")))
         ends = (0, 1) if sender is None else (sender,)
         return any(2 * other.connection + one in self.known for one in ends)
 

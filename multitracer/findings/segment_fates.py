@@ -13,8 +13,9 @@ import numpy as np
 
 from multitracer.correlation import queue_fates
 from multitracer.correlation.delivery import MISSING, SPOILT
+from multitracer.findings.known_arrivals import known_to_have_come
 from multitracer.findings.link_losses import deliveries
-from multitracer.findings.link_reset import known_to_have_come, repeated_until
+from multitracer.findings.link_reset import repeated_until
 from multitracer.findings.observations import Observations
 from multitracer.model.paths import Paths
 from multitracer.model.schema import FATES

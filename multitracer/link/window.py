@@ -68,32 +68,45 @@ def _before_late_polls(
 ) -> tuple[Ints, Ints]:  # fmt: skip
     """(Start, end) of pauses between new frames in which RLP's entity waited for the answer to a poll.
 
-    A poll may wait in the device, and the entity heeds no N(R) from then on (`_heeded`), so that its window is full
-    though all seems to be acknowledged. The device is then busy until it sends the poll, and silent once it has sent
-    all that it had; and the window, counted back from the last new frame, begins with a frame that an acknowledgement
-    had asked for.
+    A poll may wait in the device behind other frames, and the entity heeds no N(R) from then on (`_heeded`), so that
+    its window is full though all seems to be acknowledged. Counted back from the last new frame it begins then with a
+    frame that an acknowledgement had asked for before; from the next acknowledgement on the device was busy until it
+    sent the poll, after other frames than new ones, and silent once it had sent all that it had.
     """
-    sent_ns = np.sort(sent["time_ns"].to_numpy())
+    times = np.sort(sent["time_ns"].to_numpy())
     polls = np.sort(sent["time_ns"].to_numpy()[_polls(sent)])
     answers = np.sort(back["time_ns"].to_numpy()[((back["poll"] == 1) & (back["command"] == 0)).to_numpy()])
     new = own[(own["transmission"] == 0).to_numpy()].sort_values("time_ns", kind="stable")
     begin, number, epoch = (new[name].to_numpy() for name in ("time_ns", "sn_unwrapped", "epoch"))
-    silence = SILENT_FRAMES * int(np.median(np.diff(sent_ns))) if len(sent_ns) > 1 else 0
-    asked = lowest_of_each(back, modulus)
+    silence = SILENT_FRAMES * int(np.median(np.diff(times))) if len(times) > 1 else 0
+    silent = times[:-1][np.diff(times) > silence]
+    at_ns, _, least = _outstanding(own, back, modulus)
     spans = []
     for at in np.flatnonzero((np.diff(begin) > silence) & (np.diff(epoch) == 0)).tolist():
-        start, stop = int(begin[at]), int(begin[at + 1])
-        own_ns = np.append(sent_ns[(sent_ns >= start) & (sent_ns < stop)], stop)
-        oldest = int(number[at]) + 1 - rlp.LARGEST_WINDOW
-        had = (back["time_ns"].to_numpy() < start) & (back["epoch"].to_numpy() == epoch[at])
+        start, stop, oldest = int(begin[at]), int(begin[at + 1]), int(number[at]) + 1 - rlp.LARGEST_WINDOW
         poll = int(np.append(polls, stop)[np.searchsorted(polls, start)])
-        quiet = own_ns[:-1][np.diff(own_ns) > silence]
-        late = poll < stop and len(quiet) > 0 and quiet[0] >= poll
-        if oldest >= 0 and late and (asked[had] == oldest % modulus).any():
-            heard = answers[(answers > start) & (answers <= stop)]
-            spans.append((start, int(heard[-1]) if len(heard) else stop))
+        first = int(begin[np.searchsorted(epoch, epoch[at])])
+        since = _acknowledged_at(at_ns, least, oldest, first, start)
+        if poll >= stop or since is None:
+            continue
+        others = np.searchsorted(times, poll) - np.searchsorted(times, start, side="right")
+        busy = np.searchsorted(silent, since) == np.searchsorted(silent, poll)
+        quiet = np.searchsorted(silent, stop) > np.searchsorted(silent, poll)
+        if others >= SILENT_FRAMES and busy and quiet:
+            heard = answers[np.searchsorted(answers, poll) :]
+            spans.append((start, min([*heard[:1].tolist(), stop])))
     begins, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
     return begins, ends
+
+
+def _acknowledged_at(at_ns: Ints, least: Ints, number: int, since_ns: int, until_ns: int) -> int | None:
+    """When a frame was acknowledged of which the entity had just known that all before it had come, within a time.
+
+    None if it was not. `at_ns` and `least` are those of `_outstanding`; within an epoch `least` only grows.
+    """
+    low, high = np.searchsorted(at_ns, (since_ns, until_ns))
+    place = int(low + np.searchsorted(least[low:high], number, side="right"))
+    return int(at_ns[place]) if low < place < high and least[place - 1] == number else None
 
 
 def acknowledged(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: int, before_ns: int) -> int | None:
@@ -153,8 +166,8 @@ def _ends(
 def _epochs_acknowledged(own: pd.DataFrame, back: pd.DataFrame) -> Ints:
     """The epoch of whose frames each acknowledgement tells.
 
-    It is that in which it was sent; but RLP's entity that answers a repeated request counts its frames anew once more,
-    and its peer does not: that goes on with the epoch that it is in.
+    It is that in which it was sent. But who answers a repeated request (RLP's SABM) begins an epoch that its peer does
+    not: what either acknowledges then is of the epoch in which the other's frames go on.
     """
     epoch, time = back["epoch"].to_numpy().astype(np.int64), back["time_ns"].to_numpy()
     own_epoch, sent = own["epoch"].to_numpy().astype(np.int64), own["time_ns"].to_numpy()

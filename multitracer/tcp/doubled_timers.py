@@ -21,52 +21,61 @@ _EXACT = 1e-3
 """Logs round timeouts: a doubled one is double the one before within this part of it."""
 
 
-def with_doubled_timers(resent: pd.DataFrame, state: pd.DataFrame) -> pd.DataFrame:
+def with_doubled_timers(resent: pd.DataFrame, state: pd.DataFrame, told: npt.NDArray[np.bool_]) -> pd.DataFrame:
     """The retransmissions, with the trigger `timeout` where `tcp_state` shows that the timeout doubled as one was sent.
 
-    Its smoothed round trip is the same before and after. The first of what was sent then is the timer's.
+    Its smoothed round trip is the same in the row before, and since then the sender has sent nothing else again: a log
+    of samples may show the doubling late. `told` are rows of which a kernel's log says more.
     """
-    doubled = state[_doubles(state)] if len(resent) and len(state) else state[:0]
+    doubled, since_ns = _doubled(state) if len(resent) and len(state) else (state[:0], np.empty(0, dtype=np.int64))
     if not len(doubled):
         return resent
-    rows = _first_resends(resent, doubled)
-    changed = rows[(resent["trigger"].to_numpy()[rows] != "timeout")]
-    if not len(changed):
-        return resent
+    rows = _sent_then(resent, doubled, since_ns)
+    rows = rows[~told[rows]]
     import pandas as pd
 
     trigger, because = (np.array(resent[name], dtype=object) for name in ("trigger", "because"))
     in_doubt = resent["in_doubt"].to_numpy().copy()
-    for row in changed.tolist():
+    for row in rows[trigger[rows] != "timeout"].tolist():
         trigger[row] = "timeout"
         because[row] = f"the sender's log has its timeout doubled then; {because[row].partition('; ')[2]}"
-    in_doubt[changed] = False
+    in_doubt[rows] = False
     return with_columns(
         resent, trigger=pd.Categorical(trigger, categories=TRIGGERS), because=because, in_doubt=in_doubt
     )
 
 
-def _doubles(state: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """Which rows have twice the timeout of the row before of the same sender, and the same round trip."""
-    place = np.lexsort((state["time_ns"].to_numpy(), state["local"].to_numpy(), state["connection"].to_numpy()))
-    ordered = state.iloc[place]
+def _doubled(state: pd.DataFrame) -> tuple[pd.DataFrame, Ints]:
+    """The rows that have twice the timeout of the row before of the same log and sender, and the same round trip.
+
+    Also when that row is of (ns).
+    """
+    names = ("time_ns", "local", "connection", "input")
+    ordered = state.iloc[np.lexsort([state[name].to_numpy() for name in names])]
     same = ordered["connection"].to_numpy()[1:] >= 0
-    for name in ("connection", "local", "srtt_s"):
+    for name in ("input", "connection", "local", "srtt_s"):
         same = same & (ordered[name].to_numpy()[1:] == ordered[name].to_numpy()[:-1])
-    timeout = ordered["rto_s"].to_numpy()
-    found = np.zeros(len(state), dtype=np.bool_)
-    found[place[1:]] = same & (np.abs(timeout[1:] - 2 * timeout[:-1]) <= _EXACT * timeout[1:])
-    return found
+    timeout, time = ordered["rto_s"].to_numpy(), ordered["time_ns"].to_numpy()
+    doubles = np.flatnonzero(same & (np.abs(timeout[1:] - 2 * timeout[:-1]) <= _EXACT * timeout[1:]))
+    return ordered.iloc[doubles + 1], time[doubles]
 
 
-def _first_resends(resent: pd.DataFrame, doubled: pd.DataFrame) -> Ints:
-    """The first row of `resent` that was sent within WITHIN_NS of each of these states, of the same sender."""
+def _sent_then(resent: pd.DataFrame, doubled: pd.DataFrame, since_ns: Ints) -> Ints:
+    """The rows of `resent` sent within WITHIN_NS of one of these states by its sender, alone since the state before."""
+    ends = dict.fromkeys(zip(doubled["connection"].tolist(), doubled["local"].tolist(), strict=True))
+    known = {end: number for number, end in enumerate(ends)}
+    sent = zip(resent["connection"].tolist(), resent["sender"].tolist(), strict=True)
+    end = np.array([known.get(one, -1) for one in sent], dtype=np.int64)
+    rows = np.flatnonzero(end >= 0)
     time = resent["time_ns"].to_numpy()
+    rows = rows[np.lexsort((time[rows], end[rows]))]
+    first = np.searchsorted(end[rows], np.arange(len(known) + 1))
     found = []
-    for (connection, sender), own in doubled.groupby(["connection", "local"]):
-        mine = np.flatnonzero(((resent["connection"] == connection) & (resent["sender"] == sender)).to_numpy())
-        mine = mine[np.argsort(time[mine], kind="stable")]
-        at = np.searchsorted(time[mine], own["time_ns"].to_numpy() - WITHIN_NS)
-        near = np.append(time[mine], np.iinfo(np.int64).max)[at] <= own["time_ns"].to_numpy() + WITHIN_NS
-        found.append(mine[at[near]])
-    return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *found]))
+    states = zip(doubled["connection"].tolist(), doubled["local"].tolist(), doubled["time_ns"].tolist(), strict=True)
+    for (connection, local, at), since in zip(states, since_ns.tolist(), strict=True):
+        number = known[connection, local]
+        mine = rows[first[number] : first[number + 1]]
+        low, high = np.searchsorted(time[mine], (min(since, at - WITHIN_NS) + 1, at + WITHIN_NS + 1))
+        if high == low + 1 and time[mine[low]] >= at - WITHIN_NS:
+            found.append(int(mine[low]))
+    return np.array(found, dtype=np.int64)

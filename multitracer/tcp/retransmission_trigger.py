@@ -66,6 +66,7 @@ from multitracer.tcp.sender_state import (
     UNDONE_AT,
     UNDONE_END,
     UNDONE_OCTETS,
+    WITHOUT_SACK,
 )  # fmt: skip
 
 # Codes of schema.TRIGGERS, in its order.
@@ -198,7 +199,7 @@ def may_be_reordering_timer(sender: Any, quiet: int, since_sent: int) -> bool:
     were sent (RFC 8985 6.2); without SACK there is no such timer (RFC 8985 4).
     """
     window = reordering_window(sender)
-    return bool(sender[SACK_CAPABLE] != 0 and quiet <= window and since_sent <= sender[RTO] + window)
+    return bool(sender[WITHOUT_SACK] == 0 and quiet <= window and since_sent <= sender[RTO] + window)
 
 
 @inlined
@@ -260,7 +261,7 @@ def may_wait_for_newest(sender: Any, quiet: int, elapsed: int, now: int) -> bool
     """
     trip = sender[LAST_PROGRESS] - sender[ACKED_SEND_TIME]
     latest = sender[LAST_SENT] + trip + reordering_window(sender) + quiet // 8
-    capable = sender[SACK_CAPABLE] != 0 and sender[ACKED_SEND_TIME] >= 0
+    capable = sender[WITHOUT_SACK] == 0 and sender[ACKED_SEND_TIME] >= 0
     return bool(capable and elapsed < sender[SRTT] and now <= latest)
 
 

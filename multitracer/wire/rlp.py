@@ -11,6 +11,8 @@ from typing import NamedTuple
 MODULUS = 62
 """24.022 5.2.1: N(S) 62 marks an S frame, 63 a U frame."""
 LARGEST_WINDOW = 61
+MOST_REPEATS = 6
+"""24.022, N2: how often a frame is sent again before the link begins anew, by default."""
 FRAME_BYTES = {240: 30, 576: 72}
 HEADER_BYTES, FCS_BYTES = 2, 3
 SMALLEST_BYTES = 6

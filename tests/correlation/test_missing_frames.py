@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -106,13 +107,22 @@ def test_only_what_the_far_end_never_had_whole_is_marked() -> None:
         assert found["logged_ns"].iat[0] == marked
 
 
+HEADERS = bytes.fromhex("450003e80000400040060000cb007101c6336401c0000050" + 16 * "0" + "5010ffff00000000")
+"""Of a packet of 1000 octets."""
+
+
 @pytest.mark.parametrize(
-    ("complete", "garbled", "missing"), [(False, False, [3]), (True, False, []), (False, True, [])]
-)
-def test_what_was_cut_off_was_never_whole(complete: bool, garbled: bool, missing: list[int]) -> None:
-    """All frames came that were sent of segment 3 before the reset; one decompressed wrongly is not cut off."""
+    ("complete", "garbled", "octets", "missing"),
+    [
+        (False, False, HEADERS, [3]), (False, False, HEADERS[:6], [3]), (False, False, HEADERS + bytes(960), []),
+        (False, False, b"", []), (True, False, HEADERS, []), (False, True, HEADERS, []),
+    ],
+    ids=["a part", "a part of the header", "whole", "a log without octets", "complete", "decompressed wrongly"],
+)  # fmt: skip
+def test_what_was_cut_off_was_never_whole(complete: bool, garbled: bool, octets: bytes, missing: list[int]) -> None:
+    """All frames came that were sent of segment 3 before the reset."""
     match = carried()
-    match.packets[3] = replace(match.packets[3], complete=complete, garbled=garbled)
+    match.packets[3] = replace(match.packets[3], complete=complete, garbled=garbled, octets=octets)
     assert given_up(frames({}), match) == missing
     assert given_up(frames({}).iloc[: len(SENT)], match) == missing  # whatever the far end logged
 
@@ -127,6 +137,22 @@ def test_what_a_later_segment_overtook_before_it_was_sent_again_never_was_on_the
     rows = [{"segment": 7, "sent": 40, "seq": 1, "carried_bytes": 0, "frames": 0}]
     rows += [{"segment": 8, "sent": 45, "seq": 1001, "first": passed_ms}]
     rows += [] if again_ms is None else [{"segment": 9, "sent": again_ms, "seq": 1, "first": again_ms + 10}]
+    assert marks(*rows) == [marked] + [-1] * (len(rows) - 1)
+
+
+def marks(*rows: dict[str, Any], error_ms: float | None = 10) -> list[int]:
+    """What is known of these packets, where the clocks of the log and of the capture are so far apart at most."""
     log = frames({})
-    found = with_missing(segment_frames(*rows), carried(), log, Coverages(log, links()), RESET, 100 * MS)
-    assert found["logged_ns"].tolist() == [marked] + [-1] * (len(rows) - 1)
+    error_ns = None if error_ms is None else round(error_ms * MS)
+    covered = Coverages(log, links())
+    found = with_missing(segment_frames(*rows), carried(), log, covered, RESET, 100 * MS, error_ns)
+    return found["logged_ns"].tolist()
+
+
+def test_what_another_link_carried_or_was_sent_near_a_hole_of_the_log_may_have_been_on_the_air() -> None:
+    """Links side by side carry each a part; the log begins 40 ms before the segment was sent."""
+    rows = [{"segment": 7, "sent": 40, "seq": 1, "carried_bytes": 0, "frames": 0},
+            {"segment": 8, "sent": 45, "seq": 1001, "first": 500}]  # fmt: skip
+    assert marks(*rows)[0] == MISSING
+    assert marks(*rows, {"segment": 7, "link": 2, "first": 60})[0] == -1
+    assert marks(*rows, error_ms=50)[0] == marks(*rows, error_ms=None)[0] == -1

@@ -210,12 +210,13 @@ def test_a_segment_between_carried_ones_was_never_carried() -> None:
 
 
 def test_what_a_reset_cut_off_before_its_header_leaves_no_doubt_of_the_others() -> None:
-    """It was one of those between, and none of them was carried whole."""
+    """None of those between was carried whole; it was the first of them, of which it is not known how much."""
     segments = [Sent(i, seq=1 + 100 * i, ip_id=i + 1) for i in range(4)]
     first = pdus([(5, packet(segments[0]))])
     cut, reset = Pdu(20, len(first), packet(segments[1])[:6]), Pdu(30, -1, b"")
     found = join(segments, [*first, cut, reset, *pdus([(60, packet(segments[3]))])])
-    assert found.segment_frames.sort_values("seq")["frames"].tolist() == [4, 0, 0, 4]
+    table = found.segment_frames.sort_values("seq")
+    assert table[["seq", "frames"]].to_numpy().tolist() == [[1, 4], [201, 0], [301, 4]]
 
 
 def test_a_hole_in_the_log_leaves_open_whether_a_segment_was_carried() -> None:
@@ -328,6 +329,21 @@ def test_the_clock_of_a_log_is_found_within_its_bound(offset_ms: int, ppm: int) 
     assert clock.error_s is not None
     true_s = (set_apart[0].ms - log[0].ms) / 1e3
     assert abs(clock.offset_s - true_s) <= clock.error_s <= 0.02
+
+
+def test_a_clock_that_drifts_is_not_taken_for_the_captures_own_though_few_packets_exclude_that() -> None:
+    """All but two wait for the link for so long that they would allow it."""
+    sent = [Sent(1000 * i, seq=1 + 100 * i, ip_id=i + 1) for i in range(400)]
+    tables, table = captured(sent)
+    prompt = {0: 0, 200: 20, 399: 39}  # the clock is late by 0.1 ms a second
+    log = pdus([(one.ms + (2 if n in prompt else 300) - one.ms * 1e-4, packet(one)) for n, one in enumerate(sent)])
+    both = pd.concat([table, table.assign(point=np.int16(1), time_ns=table["time_ns"] + 400 * MS)], ignore_index=True)
+    twice = {**tables, "packets": pd.concat([tables["packets"]] * 2, ignore_index=True), **frames_of(log)}
+    arrival = np.r_[np.arange(400, 800), np.full(400, -1)]
+    ends = Paths(np.array([[0, 1]]), np.array([[1, 0]]), arrival, np.ones(800, dtype=np.int8))
+    clock = tie_clock(twice, both, CONNECTIONS, ends, 1, "reference")
+    assert "held to be the captures' own" not in clock.how
+    assert clock.pieces
 
 
 @pytest.mark.parametrize(("wrong", "known"), [(2, True), (3, False)])

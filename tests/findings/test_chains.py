@@ -281,7 +281,8 @@ def test_a_timer_that_resent_what_had_arrived_waited_for_lost_acknowledgements()
     _, dropped, *again = observed.rows(0, 0, 0).tolist()
     observed = replace(observed, retransmissions=observed.retransmissions.assign(segment=again, late_ack=0))
     drop = one("local-drop", 10, 10, segments=np.array([dropped]))
-    acks = Finding("ack-loss", "link", 0, at(60), at(60), "confirmed", "because", {})
+    told = {"sender": "server", "highest_ack": 101}
+    acks = Finding("ack-loss", "link", 0, at(60), at(60), "confirmed", "because", told)
     timeout = Finding("timeout", "sender", 0, at(300), at(310), "confirmed", "because", {}, again, resends=[0, 1])
     assert find_chains([drop, acks, timeout], observed).caused_by.tolist() == [-1, -1, 1]
     assert find_chains([drop, timeout], observed).caused_by.tolist() == [-1, 0]

@@ -11,8 +11,9 @@ from multitracer.findings.finding import Finding
 
 ANSWER = {"link": 1, "sender": SERVER, "payload_bytes": 0, "frames": 1}
 LOST = Finding(
-    "ack-loss", "link", 0, at(100), at(110), "likely", "because", {"count": 1, "link": 1, "highest_ack": 201}, bearer=0
-)
+    "ack-loss", "link", 0, at(100), at(110), "likely", "because",
+    {"count": 1, "link": 1, "sender": "server", "highest_ack": 201}, bearer=0,
+)  # fmt: skip
 RESET = Finding("link-reset", "link", 0, at(500), at(520), "confirmed", "because", {}, bearer=0)
 
 
@@ -67,3 +68,20 @@ def test_a_timer_waited_for_the_first_acknowledgement_of_the_octets_that_was_los
     ]
     timeout = Finding("timeout", "sender", 0, at(1200), at(1200), "confirmed", "because", {}, resends=(1,))
     assert find_chains([*lost, timeout], scene(seen, retransmissions=resent)).caused_by.tolist() == [-1, -1, loser]
+
+
+@pytest.mark.parametrize(
+    ("sender", "highest", "found"), [("server", 1001, True), ("client", 1001, False), ("server", None, False)]
+)
+def test_acknowledgements_of_the_other_direction_or_without_numbers_explain_no_timer(
+    sender: str, highest: int | None, found: bool
+) -> None:
+    """By the link's logs the server's acknowledgement of the client's octets was lost."""
+    seen = [Seen(sent=0, came=50, seq=1, size=1000), Seen(sent=600, came=650, seq=1, size=1000)]
+    rows = scene(seen).rows(0, 0, 0).tolist()
+    resent = retransmissions({"ms": 600, "segment": rows[1], "spurious": "yes", "late_ack": 0})
+    evidence = {"count": 1, "link": 1, "sender": sender} | ({} if highest is None else {"highest_ack": highest})
+    lost = LOST._replace(evidence=evidence)
+    timeout = Finding("timeout", "sender", 0, at(600), at(600), "confirmed", "because", {}, resends=(0,))
+    caused = find_chains([lost, timeout], scene(seen, retransmissions=resent)).caused_by.tolist()
+    assert caused == [-1, 0 if found else -1]

@@ -109,8 +109,8 @@ def test_a_window_is_full_while_a_poll_waits_in_the_device_though_all_seems_ackn
 
 @pytest.mark.parametrize(
     ("poll", "busy_until", "waits"),
-    [(None, POLL, 300), (POLL, 650, 300), (POLL, POLL, 20)],
-    ids=["no poll", "a device without anything to send", "no silence after it"],
+    [(None, POLL, 300), (POLL, 650, 300), (POLL, POLL, 20), (620, BUSY, 300)],
+    ids=["no poll", "a device without anything to send", "no silence after it", "a poll behind new frames alone"],
 )
 def test_another_pause_is_no_full_window(poll: float | None, busy_until: float, waits: float) -> None:
     """A poll that waits keeps the device busy, and an entity that may send new frames does so after it."""

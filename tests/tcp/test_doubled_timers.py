@@ -14,22 +14,39 @@ def state(*rows: tuple[float, float, float], local: str = CLIENT) -> pd.DataFram
     """(ms, smoothed round trip, timeout), the latter in seconds."""
     ms, srtt, rto = (np.array(column) for column in zip(*rows, strict=True))
     times = np.array([at(one) for one in ms], dtype=np.int64)
-    return pd.DataFrame({"time_ns": times, "connection": 0, "local": local, "srtt_s": srtt, "rto_s": rto})
+    return pd.DataFrame({
+        "input": 0, "time_ns": times, "connection": 0, "local": local, "srtt_s": srtt, "rto_s": rto
+    })  # fmt: skip
 
 
-def triggers(log: pd.DataFrame, *sent: tuple[float, str]) -> list[str]:
-    """Of what was sent again at these times, for these reasons."""
+def triggers(log: pd.DataFrame, *sent: tuple[float, str], told: bool = False) -> list[str]:
+    """Of what was sent again at these times, for these reasons, which a kernel's log `told` or not."""
     rows = [{"ms": ms, "trigger": trigger, "segment": number} for number, (ms, trigger) in enumerate(sent)]
-    return with_doubled_timers(retransmissions(*rows), log)["trigger"].astype(str).tolist()
+    resent = with_doubled_timers(retransmissions(*rows), log, np.full(len(rows), told))
+    return resent["trigger"].astype(str).tolist()
 
 
 BEFORE = (100, 1.5, 3.5)
 
 
 def test_what_was_sent_as_the_timeout_doubled_the_timer_sent() -> None:
-    """The first of it; what follows is its repair."""
+    """What follows is its repair; what a kernel's log tells stands."""
     log = state(BEFORE, (2000, 1.5, 7.0001))
-    assert triggers(log, (2000, "fast"), (2000.3, "recovery")) == ["timeout", "recovery"]
+    assert triggers(log, (2000, "fast"), (2050, "recovery")) == ["timeout", "recovery"]
+    assert triggers(log, (2000, "fast"), told=True) == ["fast"]
+
+
+@pytest.mark.parametrize("other_ms", [1000, 1999.5, 2000.5])
+def test_a_doubling_tells_nothing_where_more_was_sent_since_the_row_before(other_ms: float) -> None:
+    """A log of samples shows it late: it may be the other one that the timer sent."""
+    sent = sorted([(other_ms, "fast"), (2000, "recovery")])
+    assert triggers(state(BEFORE, (2000, 1.5, 7.0)), *sent) == [trigger for _, trigger in sent]
+
+
+def test_rows_of_another_log_are_not_compared() -> None:
+    """Each has its own times."""
+    log = state(BEFORE, (2000, 1.5, 7.0)).assign(input=[0, 1])
+    assert triggers(log, (2000, "fast")) == ["fast"]
 
 
 @pytest.mark.parametrize(
@@ -50,6 +67,6 @@ def test_the_other_end_s_log_tells_nothing() -> None:
 def test_the_reason_names_the_log_and_keeps_the_rest() -> None:
     """What was said of need stands."""
     resent = retransmissions({"ms": 2000, "trigger": "fast", "segment": 0, "because": "3 duplicates; missing"})
-    found = with_doubled_timers(resent, state(BEFORE, (2000, 1.5, 7.0)))
+    found = with_doubled_timers(resent, state(BEFORE, (2000, 1.5, 7.0)), np.zeros(1, dtype=np.bool_))
     assert found["because"].iat[0] == "the sender's log has its timeout doubled then; missing"
     assert not found["in_doubt"].any()
