@@ -25,6 +25,8 @@ Ints = npt.NDArray[np.int64]
 _NEVER = np.iinfo(np.int64).max
 _FAR = np.int64(1) << 61
 _EPOCH_BITS = 40
+_LEAST_HEADER_BYTES = 24
+"""From so many octets on an IPv4 packet shows its ports."""
 NUMBERED_WHOLE = ("rlp", "rlc-umts")
 """Protocols whose frames are sent again whole: LTE's and NR's RLC repeats parts under the number of the whole."""
 
@@ -146,7 +148,7 @@ def _in_part(packet: CarriedPacket) -> bool:
     if packet.complete or packet.garbled or not packet.octets:
         return False
     head = header(packet.octets)
-    return head is None or head.wire_bytes > len(packet.octets)
+    return head.wire_bytes > len(packet.octets) if head is not None else len(packet.octets) < _LEAST_HEADER_BYTES
 
 
 def _came(match: LinkMatch, frames: pd.DataFrame, row: Ints, start_ns: Ints, end_ns: Ints) -> npt.NDArray[np.bool_]:

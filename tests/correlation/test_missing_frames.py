@@ -107,17 +107,17 @@ def test_only_what_the_far_end_never_had_whole_is_marked() -> None:
         assert found["logged_ns"].iat[0] == marked
 
 
-HEADERS = bytes.fromhex("450003e80000400040060000cb007101c6336401c0000050" + 16 * "0" + "5010ffff00000000")
+HEADERS = bytes.fromhex("450003e8000040004006d0d9cb007101c633640100000050" + 16 * "0" + "5010ffff00000000")
 """Of a packet of 1000 octets."""
 
 
 @pytest.mark.parametrize(
     ("complete", "garbled", "octets", "missing"),
     [
-        (False, False, HEADERS, [3]), (False, False, HEADERS[:6], [3]), (False, False, HEADERS + bytes(960), []),
+        (False, False, HEADERS, [3]), (False, False, HEADERS[:6], [3]), (False, False, HEADERS + bytes(960), []), (False, False, bytes(40), []),
         (False, False, b"", []), (True, False, HEADERS, []), (False, True, HEADERS, []),
     ],
-    ids=["a part", "a part of the header", "whole", "a log without octets", "complete", "decompressed wrongly"],
+    ids=["a part", "a part of the header", "whole", "no headers", "a log without octets", "complete", "decompressed wrongly"],
 )  # fmt: skip
 def test_what_was_cut_off_was_never_whole(complete: bool, garbled: bool, octets: bytes, missing: list[int]) -> None:
     """All frames came that were sent of segment 3 before the reset."""
