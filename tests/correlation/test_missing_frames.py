@@ -114,10 +114,11 @@ HEADERS = bytes.fromhex("450003e8000040004006d0d9cb007101c633640100000050" + 16 
 @pytest.mark.parametrize(
     ("complete", "garbled", "octets", "missing"),
     [
-        (False, False, HEADERS, [3]), (False, False, HEADERS[:6], [3]), (False, False, HEADERS + bytes(960), []), (False, False, bytes(40), []),
+        (False, False, HEADERS, [3]), (False, False, HEADERS[:6], [3]),
+        (False, False, HEADERS + bytes(960), []), (False, False, bytes(40), []),
         (False, False, b"", []), (True, False, HEADERS, []), (False, True, HEADERS, []),
     ],
-    ids=["a part", "a part of the header", "whole", "no headers", "a log without octets", "complete", "decompressed wrongly"],
+    ids=["a part", "a part of the header", "whole", "no header", "a log without octets", "complete", "garbled"],
 )  # fmt: skip
 def test_what_was_cut_off_was_never_whole(complete: bool, garbled: bool, octets: bytes, missing: list[int]) -> None:
     """All frames came that were sent of segment 3 before the reset."""
