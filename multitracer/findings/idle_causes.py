@@ -101,7 +101,9 @@ class _Link:
                 continue
             if self.index.share(number, one) >= MOST:
                 return number
-        return NONE if cause == "idle_recovery" else self._just_over(kinds, one)
+        if cause == "idle_window_limited":
+            return self._just_over(kinds, one)
+        return NONE if cause == "idle_recovery" else self.index.most_overlap(kinds, one, one.start_ns, one.end_ns)
 
     def _just_over(self, kinds: tuple[str, ...], one: Finding) -> int:
         """What shares most of an idle time, and was over no longer than a round trip before its end.

@@ -50,9 +50,10 @@ def _doubled(state: pd.DataFrame) -> tuple[pd.DataFrame, Ints]:
 
     Also when that row is of (ns).
     """
+    state = state[(state["connection"] >= 0).to_numpy()]  # others may name no socket
     names = ("time_ns", "local", "connection", "input")
     ordered = state.iloc[np.lexsort([state[name].to_numpy() for name in names])]
-    same = ordered["connection"].to_numpy()[1:] >= 0
+    same = np.ones(max(len(ordered) - 1, 0), dtype=np.bool_)
     for name in ("input", "connection", "local", "srtt_s"):
         same = same & (ordered[name].to_numpy()[1:] == ordered[name].to_numpy()[:-1])
     timeout, time = ordered["rto_s"].to_numpy(), ordered["time_ns"].to_numpy()

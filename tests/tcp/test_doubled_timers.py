@@ -70,3 +70,11 @@ def test_the_reason_names_the_log_and_keeps_the_rest() -> None:
     found = with_doubled_timers(resent, state(BEFORE, (2000, 1.5, 7.0)), np.zeros(1, dtype=np.bool_))
     assert found["because"].iat[0] == "the sender's log has its timeout doubled then; missing"
     assert not found["in_doubt"].any()
+
+
+def test_a_row_of_no_connection_names_no_socket() -> None:
+    """As the samples of a test that has no address have none."""
+    nameless = state((1000, 1.5, 3.5), (2000, 1.5, 7.0)).assign(connection=-1, local=None)
+    log = pd.concat([nameless, state(BEFORE, (2000, 1.5, 7.0))], ignore_index=True)
+    assert triggers(log, (2000, "fast")) == ["timeout"]
+    assert triggers(nameless, (2000, "fast")) == ["fast"]
