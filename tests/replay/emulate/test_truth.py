@@ -36,6 +36,9 @@ def test_the_analysis_finds_what_link_and_kernel_know(tmp_path: Path) -> None:
     assert found.resends == found.found >= 1
     assert found.trigger_unknown < found.resends
     assert {one["spurious"] for one in truth["retransmissions"]} <= {"yes", "no"}
-    assert found.limits is not None
-    assert max(map(abs, found.limits.values())) < 5
+    if truth["limits"] is None:  # the kernel's log lacks what sent something again
+        assert found.trigger_unknown > 0
+    else:
+        assert found.limits is not None
+        assert max(map(abs, found.limits.values())) < 5
     assert truth["accounting"] is None  # nothing logs the frames of a raw link
