@@ -148,7 +148,19 @@ class _Search:
         if needless and acks != NONE:
             return acks
         lost = self._loser(rows)
+        if needless and self._may_discard_acks(one, int(rows[0])):
+            return NONE
         return lost if lost != NONE else acks
+
+    def _may_discard_acks(self, one: Finding, row: int) -> bool:
+        """Whether the entity that sends acknowledgements told meanwhile, by an MRW, that it gave something up."""
+        table, frames, first = self.observed.segment_frames, self.observed.frames, self._first_copy(row)
+        if table is None or frames is None or first < 0:
+            return False
+        carried = table["link"].to_numpy()[np.isin(table["segment"].to_numpy(), [first, self.copy[row]])]
+        meanwhile = frames["time_ns"].between(self.observed.column("time_ns")[first], one.start_ns)
+        told = (frames["type"] == "MRW") & meanwhile & ~frames["link"].isin(carried)
+        return bool(told.any())
 
     def _was_unanswered(self, row: int) -> bool:
         """Whether a link delivered the copy before a resend, and no acknowledgement of it came back."""

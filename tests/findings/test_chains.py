@@ -274,7 +274,10 @@ def test_a_needed_resend_is_caused_by_what_lost_the_earlier_copy() -> None:
 
 
 def test_a_timer_that_resent_what_had_arrived_waited_for_lost_acknowledgements() -> None:
-    """It resends also what a queue dropped: only where no acknowledgement was lost, that is why it expired."""
+    """It resends also what a queue dropped: only where no acknowledgement was lost, that is why it expired.
+
+    And where the link did not tell that it gave some up.
+    """
     sent = [Seen(ms, came, seq=seq, size=100) for ms, came, seq in
             ((0, 50, 1), (10, None, 101), (300, 350, 1), (310, 360, 101))]  # fmt: skip
     observed = scene(sent, retransmissions=retransmissions({"ms": 300, "spurious": "yes"}, {"ms": 310}))
@@ -286,6 +289,11 @@ def test_a_timer_that_resent_what_had_arrived_waited_for_lost_acknowledgements()
     timeout = Finding("timeout", "sender", 0, at(300), at(310), "confirmed", "because", {}, again, resends=[0, 1])
     assert find_chains([drop, acks, timeout], observed).caused_by.tolist() == [-1, -1, 1]
     assert find_chains([drop, timeout], observed).caused_by.tolist() == [-1, 0]
+    for link, cause in ((0, 0), (1, -1)):  # of the data's direction, or that of the acknowledgements
+        told = frames((200, True, "MRW", 0)).assign(link=link)
+        carried = segment_frames({"segment": int(observed.rows(0, 0, 0)[0]), "first": 1})
+        with_log = replace(observed, frames=told, segment_frames=carried)
+        assert find_chains([drop, timeout], with_log).caused_by.tolist() == [-1, cause]
 
 
 def test_without_proof_of_what_lost_the_data_a_timeout_has_no_layer() -> None:
