@@ -71,7 +71,7 @@ def _place_state(
     )  # fmt: skip
 
 
-def told_by_kernel(streams: Streams, logs: Logs) -> Streams:
+def told_by_sender(streams: Streams, logs: Logs) -> Streams:
     """The streams with the triggers of retransmissions that the sender's own log shows."""
     resent = with_kernel_triggers(streams.retransmissions, logs.tcp_state, logs.inputs)
     told = (resent["because"] != streams.retransmissions["because"]).to_numpy()

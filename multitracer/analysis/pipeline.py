@@ -40,7 +40,7 @@ from multitracer.analysis.link_layer import (
     link_tables,
     told_by_link,
 )
-from multitracer.analysis.logs import Logs, place_logs, told_by_kernel
+from multitracer.analysis.logs import Logs, place_logs, told_by_sender
 from multitracer.analysis.missing_inputs import missing_inputs
 from multitracer.analysis.streams import Streams, directions, ends, follow_streams, largest_end, pair_errors
 from multitracer.analysis.window import cut_accounts, cut_captures, cut_logs, segments_in, window_of
@@ -112,7 +112,7 @@ def join_all(trace: Trace, options: AnalyzeOptions, progress: Progress) -> Joine
     streams = follow_streams(captures, progress)
     progress("joining the layers", 0.6)
     logs = noted(place_logs(trace, captures, streams, options), captures)
-    streams = told_by_kernel(streams, logs)
+    streams = told_by_sender(streams, logs)
     layer = join_layers(captures, streams, logs)
     streams = told_by_link(streams, layer)
     limits = limits_of(captures, streams, logs, layer, options)
@@ -127,7 +127,7 @@ def cut(whole: Joined, options: AnalyzeOptions, origin_ns: int, progress: Progre
     """The part that the options select: its packets and log records, joined again, and its accounting."""
     window = window_of(options, origin_ns)
     captures = cut_captures(whole.captures, window, origin_ns, other_logs=whole.logs.link is not None)
-    streams = told_by_kernel(follow_streams(captures, progress), whole.logs)
+    streams = told_by_sender(follow_streams(captures, progress), whole.logs)
     progress("joining the layers", 0.6)
     logs = cut_logs(whole.logs, window)
     layer, accounts = join_layers(captures, streams, logs), cut_accounts(whole.accounts, window)

@@ -145,6 +145,7 @@ def _cut_off(
 
 
 def _in_part(packet: CarriedPacket) -> bool:
+    """Whether the octets of a packet that was not complete are fewer than its header says."""
     if packet.complete or packet.garbled or not packet.octets:
         return False
     head = header(packet.octets)

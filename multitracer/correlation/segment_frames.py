@@ -318,9 +318,10 @@ class _LinkMatcher:
 
     def _is_cut_off(self, number: int) -> bool:
         """Whether a packet that was not matched was cut off by a reset."""
-        packet, following = self.packets[number], self.packets[number + 1 : number + 2]
-        flushed = bool(following) and following[0].epoch != packet.epoch
-        return self.places[number] < 0 and flushed and not packet.complete
+        return self.places[number] < 0 and self._is_last_before_reset(number) and not self.packets[number].complete
+
+    def _is_last_before_reset(self, number: int) -> bool:
+        return number + 1 < len(self.packets) and self.packets[number + 1].epoch != self.packets[number].epoch
 
     def _cut_off_packets(self) -> list[int]:
         """Running count, from 0, of those packets."""
@@ -332,7 +333,7 @@ class _LinkMatcher:
         for number, (packet, place) in enumerate(zip(self.packets, self.places, strict=True)):
             head = self.headers[number]
             not_captured = head is not None and head[:4] not in self.ends
-            flushed = number + 1 < len(self.packets) and self.packets[number + 1].epoch != packet.epoch
+            flushed = self._is_last_before_reset(number)
             whole = packet.complete or packet.garbled or flushed or self.matched_by == "bytes"
             sure = not_captured or (place >= 0 and whole) or self._is_cut_off(number)
             counts.append(counts[-1] + (not sure))

@@ -59,7 +59,7 @@ def _in_link(observed: Observations, direction: Direction) -> Iterator[Finding]:
         return
     begun, over = lost["first_frame_ns"].to_numpy(), lost["last_frame_ns"].to_numpy()
     least_ns = max(observed.rtt_ns(direction.connection), 1) * observed.thresholds.group_rtts
-    holes = observed.incomplete(direction)
+    holes, link = observed.incomplete(direction), int(lost["link"].iat[0]) if len(lost) else -1
     for run in groups_without_gap(begun, least_ns, over):
         count = len(begun[run])
         yield Finding(
@@ -67,12 +67,13 @@ def _in_link(observed: Observations, direction: Direction) -> Iterator[Finding]:
             "undecided" if holes else "likely",
             f"{count} acknowledgements were on the link, never came out of it by the log of its far end, and are not "
             "in the data sender's capture",
-            _evidence(direction, lost, run, count), bearer=observed.bearer_number(int(lost["link"].iat[0])),
+            _evidence(direction, lost, run, link), bearer=observed.bearer_number(link),
         )  # fmt: skip
 
 
-def _evidence(direction: Direction, lost: pd.DataFrame, run: Any, count: int) -> dict[str, Any]:
-    """Of a run of lost acknowledgements; without their numbers where those are not known."""
-    highest = int(lost["ack"].to_numpy()[run].max())
-    told = {"count": count, "link": int(lost["link"].iat[0]), "sender": ("client", "server")[direction.sender]}
+def _evidence(direction: Direction, lost: pd.DataFrame, run: Any, link: int) -> dict[str, Any]:
+    """Of a run of acknowledgements that a link lost; without their numbers where those are not known."""
+    numbers = lost["ack"].to_numpy()[run]
+    told = {"count": len(numbers), "link": link, "sender": ("client", "server")[direction.sender]}
+    highest = int(numbers.max())
     return told | ({"highest_ack": highest} if highest >= 0 else {})

@@ -154,13 +154,21 @@ class _Search:
 
     def _may_discard_acks(self, one: Finding, row: int) -> bool:
         """Whether the entity that sends acknowledgements told meanwhile, by an MRW, that it gave something up."""
-        table, frames, first = self.observed.segment_frames, self.observed.frames, self._first_copy(row)
-        if table is None or frames is None or first < 0:
+        table, first, (time, link) = self.observed.segment_frames, self._first_copy(row), self.discards
+        if table is None or first < 0 or not len(time):
             return False
         carried = table["link"].to_numpy()[np.isin(table["segment"].to_numpy(), [first, self.copy[row]])]
-        meanwhile = frames["time_ns"].between(self.observed.column("time_ns")[first], one.start_ns)
-        told = (frames["type"] == "MRW") & meanwhile & ~frames["link"].isin(carried)
-        return bool(told.any())
+        meanwhile = (time >= self.observed.column("time_ns")[first]) & (time <= one.start_ns)
+        return bool((meanwhile & ~np.isin(link, carried)).any())
+
+    @cached_property
+    def discards(self) -> tuple[Ints, Ints]:
+        """The time and the link of each MRW."""
+        frames = self.observed.frames
+        if frames is None:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        told = frames[(frames["type"] == "MRW").to_numpy()]
+        return told["time_ns"].to_numpy(), told["link"].to_numpy()
 
     def _was_unanswered(self, row: int) -> bool:
         """Whether a link delivered the copy before a resend, and no acknowledgement of it came back."""

@@ -100,7 +100,7 @@ def _before_late_polls(
 
 
 def _acknowledged_at(at_ns: Ints, least: Ints, number: int, since_ns: int, until_ns: int) -> int | None:
-    """When a frame was acknowledged of which the entity had just known that all before it had come, within a time.
+    """When, between two times, the frame `number` was acknowledged that had been the lowest unacknowledged one.
 
     None if it was not. `at_ns` and `least` are those of `_outstanding`; within an epoch `least` only grows.
     """

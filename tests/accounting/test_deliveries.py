@@ -46,7 +46,7 @@ def log(*rows: tuple[int, float, float, float, int], script: tuple[Segment, ...]
     }), 10 * MS)  # fmt: skip
 
 
-def found(receiver: int = NOWHERE, *, duplicate: int | None = None) -> Deliveries:
+def found(receiver: int = NOWHERE, *, duplicate: int | None = None, in_sequence: bool = False) -> Deliveries:
     """A link that repeats the second segment, so that the third comes with it, and never gets the fourth.
 
     The acknowledgement may be a duplicate one, with a number.
@@ -55,7 +55,7 @@ def found(receiver: int = NOWHERE, *, duplicate: int | None = None) -> Deliverie
     segments = table(SCRIPT)
     if duplicate is not None:
         segments.loc[ANSWER, ["marks", "ack"]] = MARKS["duplicate_ack"], duplicate
-    return deliveries(segments, paths_of(receiver), [log(*rows)])
+    return deliveries(segments, paths_of(receiver), [log(*rows)._replace(in_sequence=in_sequence)])
 
 
 def milliseconds(times: np.ndarray) -> list[int]:  # type: ignore[type-arg]
@@ -80,6 +80,11 @@ def test_a_link_that_may_deliver_out_of_sequence_says_nothing_of_arrivals() -> N
     assert milliseconds(one.came_ns) == milliseconds(one.left_ns) == [-1, -1, -1, -1, -1]
     assert milliseconds(one.given_ns) == [5, 6, 7, -1, -1]
     assert not one.ends.any()
+
+
+def test_of_a_protocol_that_keeps_the_order_no_duplicate_acknowledgement_tells_the_contrary() -> None:
+    """RLP's: what it took for another frame is missing at the receiver."""
+    assert milliseconds(found(duplicate=101, in_sequence=True).came_ns) == [65, 260, 260, -1, -1]
 
 
 @pytest.mark.parametrize("stands_in", [False, True])

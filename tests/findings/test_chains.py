@@ -124,6 +124,12 @@ def test_an_idle_link_waits_for_the_acknowledgement_a_round_trip_after_a_hole(un
     assert find_chains([hole, idle], observed).caused_by.tolist() == [-1, cause]
 
 
+def test_what_the_application_left_idle_is_its_however_little_of_that_is_known() -> None:
+    """New data ends it, and no acknowledgement that a round trip brings."""
+    limited, idle = one("application-limited", 100, 200), one("idle-link", 100, 900)
+    assert caused_by(limited, idle._replace(evidence={"cause": "idle_sender"})) == [-1, 0]
+
+
 @pytest.mark.parametrize(("spurious", "cause"), [("no", 0), ("yes", -1)])
 def test_an_idle_link_whose_resend_is_in_doubt_waited_for_what_lost_the_rest(spurious: str, cause: int) -> None:
     """The timer's resend is in doubt; the reset flushed what its repair sent again next, unless that was needless."""
