@@ -128,25 +128,24 @@ def find_queue_at_least(end: int, room: Room, shared_bps: float, loses_singles: 
 @kernel
 def find_queue(
     capture: Capture, room: Room, surely: Rates, rates: Rates, longer_ns: int, shortest_ns: int, loses_singles: bool,
-    by_acknowledgement: bool, dated: bool,
+    by_acks: bool, dated: bool,
 ) -> None:  # fmt: skip
     """Find when the bottleneck was busy, for certain if by the rates `surely` it had a packet for over `longer_ns`.
 
     Without a rate to which deliveries keep, what waits for less than a round trip may be delayed by jitter, and how
     long a packet itself is there is not known: but for what one without data took, `shortest_ns`, it may be all the
-    time. Where acknowledgements stand for arrivals, data is on its way until it is acknowledged: a late one does not
-    tell whether the data or itself was held, unless all that were are `dated`. Whether what was lost behind a queue
-    with room was lost on the bottleneck or before it is not known either.
+    time. Where acknowledgements stand for arrivals, data is on its way until it is acknowledged: since when
+    what waited above a hole was not is unknown, unless all acknowledgements that were held are `dated`. Whether what
+    was lost behind a queue with room was lost on the bottleneck or before it is not known either.
     """
     events, state = room.events, room.state
     least = least_delay(events, state, surely)
-    told = dated or (by_acknowledgement and longer_ns == 0)
-    find_busy(capture, events, state, least, surely, BUSY, longer_ns, loses_singles, told, by_acknowledgement, 0)
+    find_busy(capture, events, state, least, surely, BUSY, longer_ns, loses_singles, by_acks, by_acks, 0)
     least = least_delay(events, state, rates)
     if longer_ns > 0 and shortest_ns > 0:
         least = min(least, shortest_ns)
-    if longer_ns > 0 or (by_acknowledgement and not dated):
-        find_busy(capture, events, state, least, rates, UNSURE_BUSY, 0, loses_singles, by_acknowledgement, False, 0)
+    if longer_ns > 0 or (by_acks and not dated):
+        find_busy(capture, events, state, least, rates, UNSURE_BUSY, 0, loses_singles, by_acks, False, 0)
     elif loses_singles:
         deepest = deepest_queue(events, state, least, rates)
         find_busy(capture, events, state, least, rates, UNSURE_BUSY, 0, True, False, False, deepest)
