@@ -255,7 +255,9 @@ EXPLAINED = {
         "complete there; with a link's log, whether they were on the air. A reset flushed them if nothing sent later "
         "came before it, unless an RLC entity may have given them up by itself (see link-reset), or the link's sender "
         "knew them to have come. Without the receiver's capture, likely only: what was on the link, never came out of "
-        "it, and is not in the sender's capture (`link`, `sender`, and `highest_ack` where its octets are logged).",
+        "it, and is not in the sender's capture (`link`, `sender`, and `highest_ack` where its octets are logged). An "
+        "RLC entity ignores what comes while its own RESET still waits to be sent: so nothing from then on is in that "
+        "capture, nor acknowledged by a STATUS.",
         "Look at the reverse direction: its queue (let acknowledgements pass bulk data, for instance by fq_codel), its "
         "power, its acknowledged mode. F-RTO and tail loss probes (RFC 8985) limit what the loss of a last "
         "acknowledgement costs.",

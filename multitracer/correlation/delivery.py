@@ -48,6 +48,38 @@ def taken(frames: pd.DataFrame, received: Ints, reverse: int) -> Ints:
     return received[(latest == _BEFORE) | (time_ns[received] >= over[np.searchsorted(over, latest)])]
 
 
+def ignored(
+    packets: Sequence[CarriedPacket], whole_ns: Ints, captured: npt.NDArray[np.int8], frames: pd.DataFrame, reverse: int
+) -> npt.NDArray[np.bool_]:
+    """Which packets came whole to an entity that ignored them, before its RESET was on the air.
+
+    It ignores all but resets from when it hands the RESET down (25.322 11.4.2), which may then wait behind other
+    frames. Meanwhile a capture behind the link has nothing that came, and no STATUS acknowledges it. `captured` says of
+    each packet whether such a capture has it: 1, 0, -1 unknown; the entity sends on the link `reverse`.
+    """
+    asked, told = _sent_in_order(frames, reverse)
+    if not len(asked):
+        return np.zeros(len(packets), dtype=np.bool_)
+    time_ns, sn, nr, epoch = (frames[name].to_numpy() for name in ("time_ns", "sn", "nr", "epoch"))
+    until_ns = np.append(time_ns[asked], _AFTER)[np.searchsorted(time_ns[asked], whole_ns)]
+    given = np.sort(whole_ns[captured == 1])
+    silent = np.searchsorted(given, whole_ns) == np.searchsorted(given, until_ns)
+    found = np.flatnonzero((captured == 0) & (whole_ns >= 0) & (until_ns < _AFTER) & silent)
+    latest = np.append(told, -1)[np.searchsorted(time_ns[told], until_ns[found]) - 1]
+    last = np.array([packets[number].first_transmissions[-1] for number in found.tolist()], dtype=np.int64)
+    passed = (nr[latest].astype(np.int64) - sn[last] - 1) % SPEC.am_modulus < SPEC.am_modulus // 2
+    passed &= (latest >= 0) & (epoch[latest] == epoch[last])
+    return np.isin(np.arange(len(packets)), found[~passed])
+
+
+def _sent_in_order(frames: pd.DataFrame, link: int) -> tuple[Ints, Ints]:
+    """The rows of the RESETs that the sender of a link sent, and of its acknowledgements, by time."""
+    rows = np.flatnonzero((frames["sent"] & (frames["link"] == link)).to_numpy())
+    rows = rows[np.argsort(frames["time_ns"].to_numpy()[rows], kind="stable")]
+    asked = (frames["type"] == "RESET").to_numpy()[rows]
+    return rows[asked], rows[(frames["nr"].to_numpy() >= 0)[rows] & ~asked]
+
+
 def delivered(
     packets: Sequence[CarriedPacket],
     far: Sequence[CarriedPacket],

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.correlation.candidates import UNRELATED, CandidateSegments, Fields
-from multitracer.correlation.delivery import NEVER, acknowledged, delivered, taken
+from multitracer.correlation.delivery import NEVER, acknowledged, delivered, ignored, taken
 from multitracer.correlation.headers import header
 from multitracer.correlation.matching import Ends, Offer, match
 from multitracer.correlation.rlp_receiver import as_taken, frames_taken
@@ -163,6 +163,8 @@ class _LinkMatcher:
         self.fields, self.places = self._by_payload() if self.matched_by == "payload" else self._by_bytes(mine)
         row = np.array([*self.fields.row, NONE], dtype=np.int64)
         self.segments: Ints = row[np.array(self.places, dtype=np.int64)]
+        captured = np.fromiter(map(self._captured_behind, range(len(self.packets))), dtype=np.int8)
+        self.ignored = ignored(self.packets, np.array(self.delivered, dtype=np.int64), captured, frames, self.reverse)
 
     def _by_payload(self) -> tuple[Fields, list[int]]:
         self.ends = self.candidates.streams_of(self.headers)
@@ -208,6 +210,14 @@ class _LinkMatcher:
             return delivered(self.packets, reassemble(frames, received, protocol), frames, protocol, moves=moves)
         self.taken, frames = heard.rows, as_taken(frames, heard)
         return delivered(self.packets, reassemble(frames, heard.rows, protocol), frames, protocol, is_exact=True)
+
+    def _captured_behind(self, number: int) -> int:
+        """Whether a capture behind the link has a packet: 1, 0, -1 where there is none, or one before the link."""
+        place, head = self.places[number], self.headers[number]
+        if place >= 0:
+            return NONE if self.fields.offered[place] else 1
+        streams = self.ends.get(head[:4], []) if head is not None else []
+        return 0 if streams and not any(map(self.candidates.sent_here, streams)) else NONE
 
     def _offers(self) -> list[Offer]:
         return [
@@ -282,7 +292,7 @@ class _LinkMatcher:
 
         If the log has none, the time at which that capture saw the packet; -1 unknown.
         """
-        by_log = max(self.delivered[number], NONE)
+        by_log = NONE if self.ignored[number] else max(self.delivered[number], NONE)
         paths = self.candidates.paths
         if segment < 0 or paths.arrived[segment] not in (INTACT, LOST):
             return by_log

@@ -66,9 +66,15 @@ def _in_link(observed: Observations, direction: Direction) -> Iterator[Finding]:
             "ack-loss", "unknown" if holes else "link", direction.connection, int(begun[run][0]), int(over[run].max()),
             "undecided" if holes else "likely",
             f"{count} acknowledgements were on the link, never came out of it by the log of its far end, and are not "
-            "in the data sender's capture",
+            f"in the data sender's capture{_ignored(lost, run)}",
             _evidence(direction, lost, run, link), bearer=observed.bearer_number(link),
         )  # fmt: skip
+
+
+def _ignored(lost: pd.DataFrame, run: Any) -> str:
+    """How many of a run of lost acknowledgements came to the link's far end, in words."""
+    came = int((lost["logged_ns"].to_numpy()[run] >= 0).sum())
+    return f"; {came} of them came to that end, which ignored them, as it was about to reset the link" if came else ""
 
 
 def _evidence(direction: Direction, lost: pd.DataFrame, run: Any, link: int) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scenes import frames, numbered
 
-from multitracer.correlation.delivery import NEVER, delivered, taken
+from multitracer.correlation.delivery import NEVER, delivered, ignored, taken
 from multitracer.link.packets import CarriedPacket
 
 LOG = (
@@ -45,6 +45,31 @@ def packet(row: int, epoch: int = 0) -> CarriedPacket:
     """A packet in one frame."""
     rows = np.array([row])
     return CarriedPacket(b"%d" % row, rows, rows, np.array([1]), epoch, complete=True)
+
+
+@pytest.mark.parametrize(
+    ("captured", "told", "epoch", "found"),
+    [
+        ([1, 0, 0], 1, 0, [1, 2]),
+        ([1, 0, 1], 1, 0, []),
+        ([1, 0, -1], 1, 0, [1]),
+        ([1, 0, 0], 2, 0, [2]),
+        ([0, 0, 0], 3, 1, [0, 1, 2]),
+    ],
+)
+def test_an_entity_ignores_what_comes_while_its_reset_waits_in_its_queue(
+    captured: list[int], told: int, epoch: int, found: list[int]
+) -> None:
+    """25.322 11.4.2: what no capture behind the link has, nor anything later, and what no STATUS acknowledges.
+
+    One of another epoch acknowledges nothing of this.
+    """
+    log = frames(*((10.0 * row, False, "AMD", 0) for row in range(3)), (35, True, "STATUS", 0), (40, True, "RESET", 0))
+    log = log.assign(sn=[0, 1, 2, -1, -1], nr=[-1, -1, -1, told, -1], epoch=[0, 0, 0, epoch, 0])
+    packets, came = [packet(row) for row in range(3)], log["time_ns"].to_numpy()[:3]
+    behind = np.array(captured, dtype=np.int8)
+    assert np.flatnonzero(ignored(packets, came, behind, log, SENT)).tolist() == found
+    assert not ignored(packets, came, behind, log[:4], SENT).any()
 
 
 def test_behind_what_never_came_rlp_delivers_only_what_its_entity_is_known_to_have_taken() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -95,22 +96,35 @@ def test_without_numbers_of_pdus_any_mrw_may_give_them_up() -> None:
     assert told_of(observed, 0, observed.segment_frames).tolist() == [at(60)] * 4
 
 
+def lost_together(came: dict[str, Any], **answer: Any) -> pd.DataFrame:
+    """What logs of both ends show of two lost segments and an acknowledgement, and whether a later one came."""
+    seen = scene([*(Seen(sent=n, seq=1 + 1000 * n, size=1000) for n in range(4)), Seen(sent=300, came=350, sender=1)])
+    points = ("receiver_point", "sender_point")
+    alone = [one._replace(**{name: -1}) for one, name in zip(seen.directions, points, strict=True)]
+    rows = [{"sent": n, "first": n + 1, "last": n + 2, "segment": n, "seq": 1 + 1000 * n} for n in range(4)]
+    rows = [one | ({"delivered": 50} if n in (0, 3) else {}) for n, one in enumerate(rows)]
+    answer |= {"first": 60, "last": 61, "link": 1, "payload_bytes": 0, "sender": seen.connections["server"].iat[0]}
+    later = answer | {"first": 90, "last": 91} | came
+    found = find(replace(seen, directions=Directions.of(alone), segment_frames=segment_frames(*rows, answer, later),
+                         frames=numbered(*NEW), link_intervals=intervals())).table  # fmt: skip
+    return found[found["kind"].isin(["burst-loss", "ack-loss"])]
+
+
+@pytest.mark.parametrize(("logged_ns", "came"), [(-1, False), (at(65), True)])
+def test_acknowledgements_that_the_links_end_ignored_are_said_to_have_come_to_it(logged_ns: int, came: bool) -> None:
+    """By its log it had them whole, though it gave none of them on."""
+    lost = lost_together({"delivered": 150}, logged_ns=logged_ns)
+    because = lost.loc[lost["kind"] == "ack-loss", "because"].tolist()
+    assert ["1 of them came to that end, which ignored them" in one for one in because] == [came]
+
+
 @pytest.mark.parametrize("acks_logged", [True, False])
 def test_logs_of_both_ends_show_what_was_lost_together(acks_logged: bool) -> None:
     """Two segments sent at once never came out of the link, nor did an acknowledgement: likely, by the logs alone.
 
     Of acknowledgements only where the log of their far end shows that a later one came.
     """
-    seen = scene([*(Seen(sent=n, seq=1 + 1000 * n, size=1000) for n in range(4)), Seen(sent=300, came=350, sender=1)])
-    points = ("receiver_point", "sender_point")
-    alone = [one._replace(**{name: -1}) for one, name in zip(seen.directions, points, strict=True)]
-    rows = [{"sent": n, "first": n + 1, "last": n + 2, "segment": n, "seq": 1 + 1000 * n} for n in range(4)]
-    rows = [one | ({"delivered": 50} if n in (0, 3) else {}) for n, one in enumerate(rows)]
-    answer = {"first": 60, "last": 61, "link": 1, "payload_bytes": 0, "sender": seen.connections["server"].iat[0]}
-    later = answer | {"first": 90, "last": 91} | ({"delivered": 150} if acks_logged else {})
-    found = find(replace(seen, directions=Directions.of(alone), segment_frames=segment_frames(*rows, answer, later),
-                         frames=numbered(*NEW), link_intervals=intervals())).table  # fmt: skip
-    lost = found[found["kind"].isin(["burst-loss", "ack-loss"])]
+    lost = lost_together({"delivered": 150} if acks_logged else {})
     burst, ack = ["burst-loss", "link", "likely", 2], ["ack-loss", "link", "likely", 1]
     counts = lost["evidence"].map(lambda one: one["count"])
     told = lost[["kind", "layer", "verdict"]].assign(count=counts).to_numpy().tolist()
