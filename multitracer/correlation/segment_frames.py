@@ -19,12 +19,12 @@ from multitracer.correlation.candidates import UNRELATED, CandidateSegments, Fie
 from multitracer.correlation.delivery import NEVER, acknowledged, delivered, ignored, taken
 from multitracer.correlation.headers import header
 from multitracer.correlation.matching import Ends, Offer, match
-from multitracer.correlation.rlp_receiver import as_taken, frames_taken
 from multitracer.correlation.sizes import SizedPacket, match_sizes
 from multitracer.link import reassembly_rlc, reassembly_rlp, reassembly_wifi
 from multitracer.link.coverage import one_log
 from multitracer.link.packets import CarriedPacket
 from multitracer.link.reassembly_rlc import direction
+from multitracer.link.rlp_receiver import as_taken, frames_taken
 from multitracer.model.paths import Paths
 from multitracer.model.schema import ACK, FIN, MARKS, RST, SYN, build, empty
 from multitracer.vantage.paths import INTACT, LOST

@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.link.acknowledgements import unheard
-from multitracer.link.frames import DATA_TYPES, modulus_of
+from multitracer.link.frames import ASKING_TYPES, DATA_TYPES, modulus_of
+from multitracer.link.rlp_receiver import frames_taken
+from multitracer.wire import rlp
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,7 +136,23 @@ def _holes(log: pd.DataFrame, ends: tuple[int, int], modulus: int) -> Iterator[H
         first = np.maximum(first, new[np.searchsorted(new, again) - 1])
     yield first, again
     yield _changed(came[came["sn_unwrapped"] >= 0])
-    yield unheard(log[sent & (link == ends[0])], came, log[~sent & (link == ends[1])], modulus)
+    lacking = unheard(log[sent & (link == ends[0])], came, log[~sent & (link == ends[1])], modulus)
+    yield _unfollowed(log, ends, lacking) if modulus == rlp.MODULUS else lacking
+
+
+def _unfollowed(log: pd.DataFrame, ends: tuple[int, int], lacking: Holes) -> Holes:
+    """Of what an RLP entity's log seems to lack, the part that the entity's N(R)s do not explain by what it has.
+
+    It may take old frames for new ones, and what it says of that waits in its device. Where it is followed, each of its
+    N(R)s but the first, with which it begins, is where its window was after frames that the log has.
+    """
+    start, stop = lacking
+    sent, link = log["sent"].to_numpy(), log["link"].to_numpy()
+    if not len(stop) or frames_taken(log, np.flatnonzero(~sent & (link == ends[1])), ends[0]) is None:
+        return lacking
+    telling = sent & (link == ends[0]) & (log["nr"] >= 0).to_numpy() & ~log["type"].isin(ASKING_TYPES).to_numpy()
+    before = stop <= log["time_ns"].to_numpy()[telling].min()
+    return start[before], stop[before]
 
 
 def places(data: pd.DataFrame) -> Ints:

@@ -82,6 +82,26 @@ def test_an_old_frame_may_have_been_taken_for_a_new_one(old: Sequence[int], foun
     assert holes(seen, by_sender=False) == found
 
 
+@pytest.mark.parametrize(
+    ("again_ms", "left_out", "found"),
+    [(90, -1, []), (70, -1, [(1280, 1381)]), (90, 30, [(580, 701), (1280, 1381)])],
+)
+def test_what_an_old_frame_was_taken_for_may_be_told_late(
+    again_ms: int, left_out: int, found: list[tuple[int, int]]
+) -> None:
+    """An N(R) may wait in the device: the old frame of number 3 came before the log shows that 3 was acknowledged.
+
+    Taken for 65, it has to be in the window, which begins above 3 but is one short of all numbers (24.022 5.2.1). Where
+    the log does lack a frame that was acknowledged, 30, nothing is known.
+    """
+    came = [Frame(20 * number, number, sent=False) for number in (*range(65), 66, 67, 68)]
+    expected = [*range(1, 65), 66, 67, 68, 69]
+    told = [Frame(one.ms + 101, 0, nr=nr % 62, kind="RR") for one, nr in zip(came, expected, strict=True)]
+    old = Frame(again_ms, 3, sent=False)
+    seen = sorted([*(one for one in came if one.number != left_out), *told, old], key=lambda one: one.ms)
+    assert holes(seen, by_sender=False) == found
+
+
 @pytest.mark.parametrize(("heard", "found"), [(61, []), (62, [(40, 1400)])])
 def test_a_silence_in_which_the_peer_used_all_numbers_is_a_hole(heard: int, found: list[tuple[int, int]]) -> None:
     """RLP has 62, so that the next number is as without the hole; where the peer has none, the link was idle."""

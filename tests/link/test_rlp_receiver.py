@@ -12,7 +12,7 @@ import rlp_story
 from recorded import frames_in, losses
 from rlp_story import POSITION, SIDE, SLOT_NS, B, Run
 
-from multitracer.correlation.rlp_receiver import as_taken, frames_taken
+from multitracer.link.rlp_receiver import as_taken, frames_taken
 from multitracer.replay.arq.notes import ERASED, RECEIVED, SENT
 from multitracer.replay.record.recording import record_run
 
