@@ -23,8 +23,11 @@ SHORT_FRAMES = 2
 many frames take may be no more than on its way to the air."""
 SILENT_FRAMES = 3
 """What sends nothing for longer than so many usual distances of frames has nothing to send."""
+_NEVER = np.iinfo(np.int64).max
 _PAUSE = 2
 """A sender pauses where its next frame comes later than so many usual distances."""
+_EMPTY = 1.5
+"""What is nearer to two usual distances than to one leaves an opportunity empty."""
 
 
 def window_is_known(links: pd.DataFrame, link: int) -> bool:
@@ -71,14 +74,16 @@ def _before_late_polls(
     A poll may wait in the device behind other frames, and the entity heeds no N(R) from then on (`_heeded`), so that
     its window is full though all seems to be acknowledged. Counted back from the last new frame it begins then with a
     frame that an acknowledgement had asked for before; from the next acknowledgement on the device was busy until it
-    sent the poll, after other frames than new ones, and silent once it had sent all that it had.
+    sent the poll, after other frames than new ones, and silent once it had sent all that it had, if only until the
+    answer set off the next new frame.
     """
     times = np.sort(sent["time_ns"].to_numpy())
     polls = np.sort(sent["time_ns"].to_numpy()[_polls(sent)])
     answers = np.sort(back["time_ns"].to_numpy()[((back["poll"] == 1) & (back["command"] == 0)).to_numpy()])
     new = own[(own["transmission"] == 0).to_numpy()].sort_values("time_ns", kind="stable")
     begin, number, epoch = (new[name].to_numpy() for name in ("time_ns", "sn_unwrapped", "epoch"))
-    silence = SILENT_FRAMES * int(np.median(np.diff(times))) if len(times) > 1 else 0
+    usual = int(np.median(np.diff(times))) if len(times) > 1 else 0
+    silence = SILENT_FRAMES * usual
     silent = times[:-1][np.diff(times) > silence]
     at_ns, _, least = _outstanding(own, back, modulus)
     spans = []
@@ -91,12 +96,21 @@ def _before_late_polls(
             continue
         others = np.searchsorted(times, poll) - np.searchsorted(times, start, side="right")
         busy = np.searchsorted(silent, since) == np.searchsorted(silent, poll)
+        answer = int(np.append(answers, _NEVER)[np.searchsorted(answers, poll)])
         quiet = np.searchsorted(silent, stop) > np.searchsorted(silent, poll)
-        if others >= SILENT_FRAMES and busy and quiet:
-            heard = answers[np.searchsorted(answers, poll) :]
-            spans.append((start, min([*heard[:1].tolist(), stop])))
+        if others >= SILENT_FRAMES and busy and (quiet or _set_off(times, answer, stop, usual)):
+            spans.append((start, min(answer, stop)))
     begins, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
     return begins, ends
+
+
+def _set_off(times: Ints, answer: int, stop: int, usual: int) -> bool:
+    """Whether an answer set off the frame at `stop`, which left an opportunity empty: none was sent in between.
+
+    Frames leave the device in the order in which they came to it, so one that is sent behind nothing had not waited.
+    """
+    before = int(times[np.searchsorted(times, stop) - 1])
+    return before < answer <= stop and stop - before > _EMPTY * usual
 
 
 def _acknowledged_at(at_ns: Ints, least: Ints, number: int, since_ns: int, until_ns: int) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pandas as pd
 import pytest
 
@@ -84,14 +86,17 @@ def test_a_peer_that_counted_anew_alone_acknowledges_the_epoch_that_its_peer_is_
 BUSY, POLL, ANSWER = 610, 700, 900
 
 
-def paused(poll: float | None = POLL, *, busy_until: float = POLL, waits: float = 300) -> tuple[list[int], list[int]]:
+def paused(
+    poll: float | None = POLL, *, busy_until: float = POLL, waits: float = 300, after: Iterable[int] = ()
+) -> tuple[list[int], list[int]]:
     """When the window was full of an entity that sends 61 frames, one each 10 ms, all acknowledged but the last ones.
 
-    Then control frames until `busy_until`, a `poll`, its answer at 900, and the next frame `waits` ms after the poll.
+    Then control frames until `busy_until`, a `poll`, others `after` it, its answer at 900, and the next frame `waits`
+    ms after the poll.
     """
     rows = [(10 * n, "I RR", True, n, 0, 1) for n in range(61)]
     rows += [(10 * n + 5, "RR", False, -1, n, 1) for n in range(61)]
-    rows += [(at, "RR", True, -1, 0, 1) for at in range(BUSY, int(busy_until), 10)]
+    rows += [(at, "RR", True, -1, 0, 1) for at in (*range(BUSY, int(busy_until), 10), *after)]
     rows += [] if poll is None else [(poll, "RR", True, -1, 0, 1)]
     rows += [(ANSWER, "RR", False, -1, 61, 1), (POLL + waits, "I RR", True, 61, 0, 1)]
     frames = logged(*sorted(rows))
@@ -105,6 +110,15 @@ def paused(poll: float | None = POLL, *, busy_until: float = POLL, waits: float 
 def test_a_window_is_full_while_a_poll_waits_in_the_device_though_all_seems_acknowledged() -> None:
     """The entity heeds no acknowledgement from when it polled; that was before the frame that filled its window."""
     assert paused() == ([600], [ANSWER])
+
+
+@pytest.mark.parametrize(("last", "next_ms", "found"), [(880, 901, [600]), (890, 901, []), (905, 920, [])])
+def test_a_window_is_full_until_the_answer_to_a_poll_sets_off_a_new_frame(
+    last: int, next_ms: int, found: list[int]
+) -> None:
+    """A device with other frames to send is hardly silent; one that waits behind them was not set off by the answer."""
+    after = [*range(POLL + 10, min(last, 890) + 1, 10), *([last] if last > ANSWER else [])]
+    assert paused(after=after, waits=next_ms - POLL)[0] == found
 
 
 @pytest.mark.parametrize(
