@@ -53,6 +53,8 @@ class LinkLog(NamedTuple):
     """When the link was reset, in order."""
     in_sequence: bool = False
     """Whether its protocol always delivers in the order of sending."""
+    silences_ns: Any = ()
+    """After which frames its sender had no data for so long that it took all for acknowledged, in order."""
 
 
 def deliveries(segments: pd.DataFrame, paths: Paths, logs: Sequence[LinkLog] = ()) -> Deliveries:
@@ -100,7 +102,7 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     mine = alone[rows]
     found.came_ns[rows[mine]], found.arrived[rows[mine]] = out[mine], 1
     found.ends[ends_of[rows[mine]]] = True
-    _note_undelivered(found, table, delivered, ends_of, log.frame_ns)
+    _note_undelivered(found, log, table, delivered, ends_of)
     never = table["segment"].to_numpy()[(table["frames"] == 0).to_numpy()]
     found.arrived[never[alone[never]]] = 0
     _note_flushed(found, table, segments["time_ns"].to_numpy(), np.asarray(log.resets_ns, dtype=np.int64))
@@ -143,13 +145,13 @@ def _note_left(found: Deliveries, rows: Ints, out_ns: Ints, delivered: pd.DataFr
 
 
 def _note_undelivered(
-    found: Deliveries, table: pd.DataFrame, delivered: pd.DataFrame, ends: Ints, frame_ns: int
+    found: Deliveries, log: LinkLog, table: pd.DataFrame, delivered: pd.DataFrame, ends: Ints
 ) -> None:
     """Enter until when the link had what it sent and never delivered: until it last had octets of it on the air.
 
     RLP may send frames again long after it had taken them for acknowledged. So of what took longer than anything that
-    the link delivered of the same end it is only known until when the link had it at least. What lacked a frame that
-    never came may take as much longer as the link has attempts.
+    the link delivered of the same end, or was sent again after a silence, it is only known until when the link had it
+    at least. What lacked a frame that never came may take as much longer as the link has attempts.
     """
     lost = table[((table["delivered_ns"] < 0) & (table["queue_ns"] >= 0)).to_numpy()]
     rows, first, last = (lost[name].to_numpy() for name in ("segment", "first_frame_ns", "last_frame_ns"))
@@ -157,9 +159,11 @@ def _note_undelivered(
     took = (delivered["delivered_ns"] - delivered["first_frame_ns"]).to_numpy()
     np.maximum.at(longest, ends[delivered["segment"].to_numpy()], took)
     attempts = np.where(lost["logged_ns"] == MISSING, rlp.MOST_REPEATS, 1)
+    silences = np.asarray(log.silences_ns, dtype=np.int64)
     mine = last - first <= attempts * longest[ends[rows]]
-    found.left_ns[rows[mine]] = last[mine] + frame_ns
-    found.held_ns[rows] = lost["last_new_frame_ns"].to_numpy() + frame_ns
+    mine &= np.searchsorted(silences, first) == np.searchsorted(silences, last)
+    found.left_ns[rows[mine]] = last[mine] + log.frame_ns
+    found.held_ns[rows] = lost["last_new_frame_ns"].to_numpy() + log.frame_ns
 
 
 def _note_flushed(found: Deliveries, table: pd.DataFrame, sent_ns: Ints, resets_ns: Ints) -> None:

@@ -17,7 +17,7 @@ from multitracer.link.events import RESET, intervals
 from multitracer.link.pace import Pace, first_stated
 from multitracer.link.summary import rows
 from multitracer.link.timing import Timing, timing
-from multitracer.link.window import full_window, window_is_known
+from multitracer.link.window import full_window, silences, window_is_known
 from multitracer.model.analysis import Links, SegmentFrames
 from multitracer.model.schema import empty
 
@@ -63,6 +63,13 @@ class LinkLayer:
         both = (self.accounted, int(self.log.links["reverse"].iat[self.accounted]))
         mine = (self.intervals["kind"] == RESET) & self.intervals["link"].isin(both)
         return np.sort(self.intervals["start_ns"].to_numpy()[mine.to_numpy()])
+
+    def silences_ns(self, link: int) -> Any:
+        """After which frames a link's sender had no data for so long that it took all for acknowledged, in order."""
+        rtt_ns = self.timings[link].rtt_ns
+        if self.log is None or rtt_ns is None:
+            return np.empty(0, dtype=np.int64)
+        return silences(self.log.frames, self.log.links, link, rtt_ns)
 
     @property
     def rtt_ns(self) -> int | None:

@@ -199,7 +199,9 @@ def limits_of(
         for link in (layer.accounted, reverse) if reverse >= 0 else (layer.accounted,):
             frame_ns = layer.timings[link].frame_ns or 0
             in_sequence = str(layer.log.links["protocol"].iat[link]) in ALWAYS_IN_SEQUENCE
-            logs_of_link.append(LinkLog(link, layer.segment_frames, frame_ns, layer.resets_ns, in_sequence))
+            logs_of_link.append(
+                LinkLog(link, layer.segment_frames, frame_ns, layer.resets_ns, in_sequence, layer.silences_ns(link))
+            )
     path_of = partial(path_numbers, streams.connections, captures.flows)
     return find_limits(
         with_windows(streams.segments, logs.tcp_state, streams.groups, streams.paths), captures.sack,

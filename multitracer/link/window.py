@@ -229,6 +229,24 @@ def _polls(sent: pd.DataFrame) -> npt.NDArray[np.bool_]:
     return asking
 
 
+def silences(frames: pd.DataFrame, links: pd.DataFrame, link: int, rtt_ns: int) -> Ints:
+    """After which information RLP's sender of a link had none for so long that it took all for acknowledged, in order.
+
+    What is unacknowledged is asked for N2 times at most, T1 apart (24.022 5.2), then sent again, or flushed by a reset.
+    T1 is how far polls are apart without information between them, and longer than a round trip, which stands for it
+    where no poll is repeated. Of other protocols nothing is told.
+    """
+    if not window_is_known(links, link):
+        return np.empty(0, dtype=np.int64)
+    sent = frames[((frames["link"] == link) & frames["sent"]).to_numpy()].sort_values("time_ns", kind="stable")
+    time, polls, data = sent["time_ns"].to_numpy(), _polls(sent), sent["type"].isin(DATA_TYPES).to_numpy()
+    asking = polls[polls | data]
+    apart = np.diff(time[polls | data])[asking[1:] & asking[:-1]]
+    t1_ns = max(float(np.median(apart)), rtt_ns) if len(apart) else rtt_ns
+    informing = time[data]
+    return informing[:-1][np.diff(informing) > rlp.MOST_REPEATS * t1_ns]
+
+
 def _latest_epoch(frames: pd.DataFrame, times: Ints) -> Ints:
     """The epoch of the latest of the frames at each of these times; 0 before the first."""
     frames = frames.sort_values("time_ns", kind="stable")

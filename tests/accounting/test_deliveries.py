@@ -219,6 +219,16 @@ def test_what_lacked_a_frame_that_never_came_was_in_the_link_while_it_was_repeat
     assert milliseconds(deliveries(table(SCRIPT), paths_of(), [logged]).left_ns) == [15, left, 35, -1, -1]
 
 
+@pytest.mark.parametrize(("silent_ms", "left"), [(10, 380), (15, -1), (200, -1), (370, 380)])
+def test_what_is_sent_again_after_a_silence_had_been_taken_for_acknowledged(silent_ms: int, left: int) -> None:
+    """The second segment is first sent at 15 ms and again at 370 ms; frames last 10 ms."""
+    rows = (0, 5.0, 5.0, 65.0, 1), (1, 15.0, 370.0, -1.0, 2), (2, 25.0, 25.0, 85.0, 1)
+    logged = log(*rows)._replace(silences_ns=[START + silent_ms * MS])
+    logged.segment_frames.loc[1, "logged_ns"] = MISSING
+    one = deliveries(table(SCRIPT), paths_of(), [logged])
+    assert (milliseconds(one.left_ns)[1], milliseconds(one.held_ns)[1]) == (left, 25)
+
+
 @pytest.mark.parametrize("delivered_ms", [-1.0, 460.0])
 def test_a_log_that_shows_no_delivery_only_adds_to_when_the_path_was_busy(delivered_ms: float) -> None:
     """Each segment takes it 20 ms; of the first the last new octets were sent 105 ms after it, in a frame of 10 ms.

@@ -9,7 +9,7 @@ import pytest
 
 from multitracer.link import window
 from multitracer.link.acknowledgements import lowest_open
-from multitracer.link.window import acknowledged, full_window
+from multitracer.link.window import acknowledged, full_window, silences
 
 
 def test_what_is_missing_below_the_acknowledgement_is_open() -> None:
@@ -129,6 +129,21 @@ def test_a_window_is_full_until_the_answer_to_a_poll_sets_off_a_new_frame(
 def test_another_pause_is_no_full_window(poll: float | None, busy_until: float, waits: float) -> None:
     """A poll that waits keeps the device busy, and an entity that may send new frames does so after it."""
     assert paused(poll, busy_until=busy_until, waits=waits) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("polls", "silent"), [((), [100]), ((140,), [100]), ((140, 160), []), ((140, 155, 165), [100])]
+)
+def test_a_sender_of_rlp_that_has_no_data_for_long_took_all_for_acknowledged(
+    polls: tuple[int, ...], silent: list[int]
+) -> None:
+    """For longer than six times T1, which polls show, or else the round trip of 10 ms; data comes after 105 ms."""
+    rows = [(0, "I RR", True, 0, -1, 1), (55, "I RR", True, 1, -1, 1), (100, "I RR", True, 2, -1, 1)]
+    rows += [(at, "RR", True, -1, 0, 1) for at in (120, *polls)] + [(205, "I RR", True, 0, -1, 1)]
+    frames = logged(*sorted(rows))
+    frames.loc[frames["time_ns"].isin(polls), ["poll", "command"]] = 1
+    assert silences(frames, RLP, 0, 10).tolist() == silent
+    assert silences(frames, RLP.assign(protocol="rlc-umts"), 0, 10).tolist() == []
 
 
 RLP = pd.DataFrame({"link": [0, 1], "protocol": ["rlp"] * 2, "reverse": [1, 0]})
