@@ -50,20 +50,26 @@ def rate_of_bursts(
     `sample_bursts` overwrites what it needs.
     """
     bursts = sample_bursts(events, state, least_ns, samples, count, flags)
-    if bursts < LEAST_SAMPLES:  # as in most of many short connections, each of which would go through all bins
+    return frequent_rate(samples, bursts, histogram)
+
+
+@kernel
+def frequent_rate(samples: Any, count: int, histogram: Any) -> float:
+    """The rate in bit/s that most of `count` samples (time, octets, ns) show; 0 if none stands out."""
+    if count < LEAST_SAMPLES:  # as in most of many short connections, each of which would go through all bins
         return 0.0
     histogram[:] = 0
-    for at in range(bursts):
+    for at in range(count):
         histogram[bin_of(8e9 * samples[at, 1] / samples[at, 2])] += 1
     best, _ = most_frequent(histogram, -1)
     rate = 2 ** ((best + 0.5) / BINS_PER_OCTAVE)
     for within in (2 * AGREE, AGREE, AGREE / 2):  # a few bursts that happen to be near shall not shift it
-        rate = mean_rate(samples, bursts, rate, within)
+        rate = mean_rate(samples, count, rate, within)
     agree = np.int64(0)
-    for at in range(bursts):
+    for at in range(count):
         agree += abs(8e9 * samples[at, 1] - rate * samples[at, 2]) <= AGREE * rate * samples[at, 2]
     _, second = most_frequent(histogram, best)
-    enough = agree >= LEAST_SAMPLES and agree >= LEAST_SHARE * bursts
+    enough = agree >= LEAST_SAMPLES and agree >= LEAST_SHARE * count
     return rate if enough and second < SECOND_SHARE * agree else 0.0
 
 

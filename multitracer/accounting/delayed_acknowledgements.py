@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.accounting.bottleneck import DELAYED_ACK_NS
+from multitracer.accounting.burst_rate import AT_ONCE, frequent_rate
 from multitracer.accounting.path_rate import (
     AGREE,
     FAR_NS,
@@ -51,7 +52,7 @@ def shown_by_delayed(events: Events, state: Any, least_ns: int, rate_bps: float,
     if agreeing_for_longer(samples, count, rate_bps) or not delays_acknowledgements(events, state):
         return False
     prompt = samples[count:]
-    agree, total = agreement(prompt, sample_undelayed(events, state, least_ns, prompt), rate_bps)
+    agree, total = agreement(prompt, sample_undelayed(events, state, least_ns, prompt, RUN), rate_bps)
     return bool(total < LEAST_QUEUED or agree < LEAST_SHARE * total)
 
 
@@ -107,12 +108,12 @@ def timers_show(events: Events, state: Any, arrivals: bool) -> bool:
 
 
 @kernel
-def sample_undelayed(events: Events, state: Any, least_ns: int, samples: Any) -> int:
+def sample_undelayed(events: Events, state: Any, least_ns: int, samples: Any, run: int) -> int:
     """Fill `samples` with (time, octets, ns, intervals) of intervals between acknowledgements that were not delayed.
 
-    Returns how many there are, each of up to RUN intervals that follow one another. Within an interval acknowledgements
-    may have been delayed: behind a queue is what had been sent before it could have followed the former end of the
-    interval without waiting.
+    Returns how many there are, each of up to `run` intervals that follow one another. Within an interval there may be
+    acknowledgements that were delayed: behind a queue is what had been sent before it could have followed the former
+    end of the interval without waiting.
     """
     count, since, merged = 0, -1, False
     for at in range(state[HEARD]):
@@ -122,7 +123,7 @@ def sample_undelayed(events: Events, state: Any, least_ns: int, samples: Any) ->
         if flag & EXACT != EXACT:
             continue
         octets = octets_since(events, since, at, least_ns) if since >= 0 else np.int64(-1)
-        merged = bool(merged and octets > 0 and samples[count - 1, 3] < RUN)
+        merged = bool(merged and octets > 0 and samples[count - 1, 3] < run)
         if octets > 0:
             if not merged:
                 samples[count, 1] = samples[count, 2] = samples[count, 3] = 0
@@ -152,7 +153,7 @@ def pool_samples(end: int, room: Room, count: int, least_ns: int, arrivals: bool
     """
     begin, stop = 0, count
     if count > 0 and timers_show(room.events, room.state, arrivals):
-        begin, stop = count, count + sample_undelayed(room.events, room.state, least_ns, room.samples[count:])
+        begin, stop = count, count + sample_undelayed(room.events, room.state, least_ns, room.samples[count:], RUN)
     note_samples(end, room.samples[begin:], stop - begin, room.pool, room.pooled)
     return begin, stop
 
@@ -164,8 +165,8 @@ def rate_of_delayed(
     """What `find_rate` returns where acknowledgements that may have been delayed show a rate: `slowest_bps`."""
     if told_bps > 0 and slowest_bps <= told_bps * (1 + AGREE):
         return told_bps, TOLD, 1, True
-    prompt, sure = prompt_rate(events, state, least_ns, samples, histogram)
-    return (prompt, 0, 1, True) if sure else (slowest_bps, 0, 0, False)
+    prompt = sure_undelayed_rate(events, state, least_ns, samples, histogram)
+    return (prompt, 0, 1, True) if prompt > 0 else (slowest_bps, 0, 0, False)
 
 
 @kernel
@@ -175,13 +176,38 @@ def prompt_rate(events: Events, state: Any, least_ns: int, samples: Any, histogr
     They keep to it if no acknowledgement behind a queue came sooner, even one that was delayed, and all agree on it: at
     least LEAST_INTERVALS, or fewer, and others that follow them at that rate.
     """
-    count = sample_undelayed(events, state, least_ns, samples)
+    count = sample_undelayed(events, state, least_ns, samples, RUN)
     rate = middle_rate(samples, count, histogram)
     if rate == 0 or came_sooner(events, state, least_ns, rate):
         return rate, False
     agree, total = agreement(samples, count, rate)
     enough = agree == total >= LEAST_INTERVALS
     return rate, bool(enough or is_steady(events, state, samples, count, rate))
+
+
+@kernel
+def sure_undelayed_rate(events: Events, state: Any, least_ns: int, samples: Any, histogram: Any) -> float:
+    """The rate in bit/s that acknowledgements show which the receiver did not delay, all or most; 0 if they do not."""
+    rate, keeps = prompt_rate(events, state, least_ns, samples, histogram)
+    return rate if keeps else frequent_undelayed_rate(events, state, least_ns, samples, histogram)
+
+
+@kernel
+def frequent_undelayed_rate(events: Events, state: Any, least_ns: int, samples: Any, histogram: Any) -> float:
+    """The rate in bit/s of most intervals between acknowledgements that were not delayed; 0 if none stands out.
+
+    Not of those that came at once, AT_ONCE times faster than all on average: a link that delivers in order held them.
+    """
+    count = sample_undelayed(events, state, least_ns, samples, 1)
+    octets, lasted = np.int64(0), np.int64(0)
+    for at in range(count):
+        octets, lasted = octets + samples[at, 1], lasted + samples[at, 2]
+    apart = 0
+    for at in range(count):
+        if AT_ONCE * samples[at, 2] * octets > samples[at, 1] * lasted:
+            samples[apart, 1], samples[apart, 2] = samples[at, 1], samples[at, 2]
+            apart += 1
+    return frequent_rate(samples, apart, histogram)
 
 
 @kernel

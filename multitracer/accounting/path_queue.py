@@ -12,9 +12,9 @@ from multitracer.accounting.burst_rate import fastest_rate, is_spread, rate_of_b
 from multitracer.accounting.delayed_acknowledgements import (
     delays_acknowledgements,
     pool_samples,
-    prompt_rate,
     rate_of_delayed,
     shown_by_delayed,
+    sure_undelayed_rate,
 )
 from multitracer.accounting.path_rate import (
     AGREE,
@@ -50,8 +50,8 @@ def find_rate(
     There are 0 where only acknowledgements show it that the receiver may have delayed: the path is faster, or as fast.
     A told rate stands in where too few deliveries behind a queue agree, unless they came faster; else the one that all
     connections of the path show. The rate between bursts is reported only where arrivals are known: acknowledgements
-    do not show how long the link repeated frames, even if that rate is known. Where the receiver delays them, their
-    bursts are its own.
+    do not show how long the link repeated frames, even if that rate is known. Where the receiver delays them, only
+    those count that it did not: the bursts of others are its own.
     """
     events, state, samples = room.events, room.state, room.samples
     least = least_delay(events, state, one_rate(room.rates, 0.0))
@@ -72,9 +72,9 @@ def find_rate(
     if rate > 0 and is_steady(events, state, samples, count, rate):
         return rate, 0, 1, True
     if not arrivals and delays_acknowledgements(events, state):
-        prompt, keeps = prompt_rate(events, state, least, samples, room.histogram)
-        return (prompt, 0, 1, True) if keeps else (rate, 0, 1, False)
-    often = rate_of_bursts(events, state, least, samples, count, 0, room.histogram)
+        often = sure_undelayed_rate(events, state, least, samples, room.histogram)
+    else:
+        often = rate_of_bursts(events, state, least, samples, count, 0, room.histogram)
     return (often, FOUND if arrivals else 0, 1, True) if often > 0 else (rate, 0, 1, False)
 
 

@@ -229,19 +229,22 @@ def continues(pieces: Any, found: int, rate: float) -> bool:
 
 @inlined
 def agreed(samples: Any, first: int, stop: int) -> tuple[int, int]:
-    """The octets and ns of the samples first..stop-1 that agree on a rate, if LEAST_SAMPLES of their deliveries do."""
-    best, best_octets, best_ns = np.int64(0), np.int64(0), np.int64(0)
+    """The octets and ns of the samples first..stop-1 that agree on a rate, if LEAST_SAMPLES of their deliveries do.
+
+    These are LEAST_QUEUED samples at least: two that each average over a pause may agree by chance.
+    """
+    best, best_octets, best_ns, most = np.int64(0), np.int64(0), np.int64(0), 0
     for centre in range(first, stop):
-        deliveries, octets, lasted = np.int64(0), np.int64(0), np.int64(0)
+        deliveries, octets, lasted, alike = np.int64(0), np.int64(0), np.int64(0), 0
         for at in range(first, stop):
             # octets / ns of both, multiplied by both times
             ours, theirs = samples[at, 1] * samples[centre, 2], samples[centre, 1] * samples[at, 2]
             if samples[at, 2] > 0 and abs(ours - theirs) <= AGREE * theirs:
                 deliveries, octets = deliveries + samples[at, 3], octets + samples[at, 1]
-                lasted += samples[at, 2]
+                lasted, alike = lasted + samples[at, 2], alike + 1
         if deliveries > best:
-            best, best_octets, best_ns = deliveries, octets, lasted
-    if best < LEAST_SAMPLES:
+            best, best_octets, best_ns, most = deliveries, octets, lasted, alike
+    if best < LEAST_SAMPLES or most < LEAST_QUEUED:
         return 0, 0
     return int(best_octets), int(best_ns)
 

@@ -204,6 +204,19 @@ def test_a_rate_is_measured_from_one_acknowledgement_that_was_not_delayed_to_the
     assert spent == {"path_rate": 15 * 55, "application": 14 * 145 + 95}
 
 
+def test_most_acknowledgements_that_were_not_delayed_show_the_rate_though_a_link_held_others() -> None:
+    """Of forty times six packets as above the last three of every fourth come 300 ms later, all at once."""
+    script = [ack(-1, 1)]
+    for number in range(40):
+        now, top, later = 1000 * number, 6 * number, 300 if number % 4 == 3 else 0
+        script += [data(now, 1 + 960 * n, 961 + 960 * n) for n in range(top, top + 6)]
+        script += [ack(now + ms, 961 + 960 * (top + n)) for n, ms in ((0, 105), (2, 120), (3, 135 + later))]
+        script.append(ack(now + 150 + later - (14 if later else 0), 961 + 960 * (top + 5)))
+    spent = milliseconds(found(*script))
+    assert spent["path_rate"] == 30 * 55 + 10 * (55 + 286)
+    assert "unknown" not in spent
+
+
 def test_the_timer_that_delays_acknowledgements_is_not_the_paths_rate() -> None:
     """Of three segments that the application writes every 200 ms the last is acknowledged 40 ms after the others.
 
@@ -258,6 +271,19 @@ def test_a_change_of_the_rate_is_found() -> None:
     assert rates == pytest.approx([800_000, 800_000 / 3], rel=0.01)
     assert abs(start[1] - START - (50 + 1200) * MS) <= 16 * 30 * MS
     assert milliseconds(limits)["path_rate"] == 1200 + 3600
+
+
+def test_two_averages_over_a_pause_that_agree_are_no_other_rate() -> None:
+    """The link waits for 500 ms before the 162nd packet and the 178th, and delivers what it held at once."""
+    came, arrivals = 50.0, {}
+    for n in range(400):
+        came += 500 if n in (161, 177) else 0.1 if 161 < n < 193 else 10
+        arrivals[n] = came
+    sent = [data(0, 1 + 960 * n, 961 + 960 * n) for n in range(400)]
+    answers = [ack(50 + arrivals[n], 961 + 960 * n) for n in range(400)]
+    limits = at_both_ends(*sent, *answers, arrivals=arrivals)
+    assert limits.rate_bps[0] == 800_000
+    assert len(limits.changes.of(0)[0]) == 0
 
 
 def test_a_rate_that_varies_without_holding_has_no_changes() -> None:
