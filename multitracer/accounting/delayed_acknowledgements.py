@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.accounting.bottleneck import DELAYED_ACK_NS
-from multitracer.accounting.burst_rate import AT_ONCE, frequent_rate
+from multitracer.accounting.burst_rate import AT_ONCE, frequent_rate, is_spread, sample_singles
 from multitracer.accounting.path_rate import (
     AGREE,
     FAR_NS,
@@ -196,18 +196,38 @@ def sure_undelayed_rate(events: Events, state: Any, least_ns: int, samples: Any,
 def frequent_undelayed_rate(events: Events, state: Any, least_ns: int, samples: Any, histogram: Any) -> float:
     """The rate in bit/s of most intervals between acknowledgements that were not delayed; 0 if none stands out.
 
-    Not of those that came at once, AT_ONCE times faster than all on average: a link that delivers in order held them.
+    What comes at once, AT_ONCE times faster than all on average, is of the burst that comes before it: a link that
+    delivers in order held it, or delivers in bursts. The path must have spread some to that rate: else it may be the
+    application's.
     """
-    count = sample_undelayed(events, state, least_ns, samples, 1)
+    count = merge_bursts(samples, sample_undelayed(events, state, least_ns, samples, 1))
+    rate = frequent_rate(samples, count, histogram)
+    if rate == 0:
+        return 0.0
+    count = sample_singles(events, state, least_ns, EXACT, samples)
+    return rate if is_spread(samples, count, rate) else 0.0
+
+
+@kernel
+def merge_bursts(samples: Any, count: int) -> int:
+    """Add to each of `count` samples what came at once behind it; returns how many there are then."""
     octets, lasted = np.int64(0), np.int64(0)
     for at in range(count):
         octets, lasted = octets + samples[at, 1], lasted + samples[at, 2]
-    apart = 0
+    if octets == 0:
+        return 0
+    at_once_byte_ns = lasted / (AT_ONCE * octets)
+    merged, is_open, before = 0, False, np.int64(0)
     for at in range(count):
-        if AT_ONCE * samples[at, 2] * octets > samples[at, 1] * lasted:
-            samples[apart, 1], samples[apart, 2] = samples[at, 1], samples[at, 2]
-            apart += 1
-    return frequent_rate(samples, apart, histogram)
+        now, size, took = samples[at, 0], samples[at, 1], samples[at, 2]
+        is_open = bool(is_open and now - took == before)
+        before = now
+        if took > size * at_once_byte_ns:
+            samples[merged, 0], samples[merged, 1], samples[merged, 2] = now, size, took
+            merged, is_open = merged + 1, True
+        elif is_open:
+            samples[merged - 1, 1] += size
+    return merged
 
 
 @kernel

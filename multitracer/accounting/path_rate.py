@@ -26,8 +26,8 @@ LEAST_SAMPLES, LEAST_SHARE = 30, 1 / 3
 LEAST_QUEUED = 3
 """So many deliveries behind a queue keep to a rate within AGREE hardly by chance, if all of them do."""
 FAR_NS = np.int64(2**62)
-BLOCK = LEAST_SAMPLES * 3 // 2
-"""Deliveries in a row of which LEAST_SAMPLES must agree for a rate of their own."""
+BLOCK = 4 * RUN
+"""Deliveries in a row of which LEAST_SAMPLES, in LEAST_QUEUED samples, must agree for a rate of their own."""
 DIFFER = 2 * AGREE
 """Rates that differ by more, relatively, are two: each may be wrong by AGREE."""
 MOST_PIECES = 64
@@ -195,7 +195,7 @@ def is_steady(events: Events, state: Any, samples: Any, count: int, rate_bps: fl
 def find_pieces(samples: Any, count: int, pieces: Any) -> int:
     """Fill `pieces` with the rates that held one after the other; returns how many, 0 if they are too many.
 
-    A rate is another one when LEAST_SAMPLES deliveries of BLOCK in a row agree on it.
+    A rate is another one when LEAST_SAMPLES deliveries of BLOCK in a row agree on it, in LEAST_QUEUED samples.
     """
     found, first, total = 0, 0, np.int64(0)
     for at in range(count):
@@ -231,9 +231,9 @@ def continues(pieces: Any, found: int, rate: float) -> bool:
 def agreed(samples: Any, first: int, stop: int) -> tuple[int, int]:
     """The octets and ns of the samples first..stop-1 that agree on a rate, if LEAST_SAMPLES of their deliveries do.
 
-    These are LEAST_QUEUED samples at least: two that each average over a pause may agree by chance.
+    They do in LEAST_QUEUED samples at least: two that each average over a pause may agree by chance.
     """
-    best, best_octets, best_ns, most = np.int64(0), np.int64(0), np.int64(0), 0
+    best, best_octets, best_ns = np.int64(0), np.int64(0), np.int64(0)
     for centre in range(first, stop):
         deliveries, octets, lasted, alike = np.int64(0), np.int64(0), np.int64(0), 0
         for at in range(first, stop):
@@ -242,9 +242,9 @@ def agreed(samples: Any, first: int, stop: int) -> tuple[int, int]:
             if samples[at, 2] > 0 and abs(ours - theirs) <= AGREE * theirs:
                 deliveries, octets = deliveries + samples[at, 3], octets + samples[at, 1]
                 lasted, alike = lasted + samples[at, 2], alike + 1
-        if deliveries > best:
-            best, best_octets, best_ns, most = deliveries, octets, lasted, alike
-    if best < LEAST_SAMPLES or most < LEAST_QUEUED:
+        if deliveries > best and alike >= LEAST_QUEUED:
+            best, best_octets, best_ns = deliveries, octets, lasted
+    if best < LEAST_SAMPLES:
         return 0, 0
     return int(best_octets), int(best_ns)
 

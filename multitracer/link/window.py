@@ -40,9 +40,9 @@ def full_window(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: i
 
     RLP's window is the default (24.022 5.2.1); other protocols' is taken to be the largest number of
     frames that were unacknowledged for longer than two frames take. An interval begins when the frame that
-    filled the window was sent, and ends with the acknowledgement. RLP's window is also full in the pauses that
-    `_before_late_polls` finds. None if no log has the acknowledgements as the sender received them: a capture of the
-    air has the times at which they were sent. None of Wi-Fi, whose frames nobody limits so.
+    filled the window was sent, and ends with the acknowledgement, or a reset. RLP's window is also full in the pauses
+    that `_before_late_polls` finds. None if no log has the acknowledgements as the sender received them: a capture of
+    the air has the times at which they were sent. None of Wi-Fi, whose frames nobody limits so.
     """
     if str(links["protocol"].iloc[link]) == "wifi":
         return None
@@ -59,11 +59,21 @@ def full_window(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: i
     full = np.concatenate([[False], open_ >= window, [False]]).astype(np.int8)
     edges = np.flatnonzero(np.diff(full))
     start, end = time[edges[::2]], time[np.minimum(edges[1::2], len(time) - 1)]
+    sent = frames[((frames["link"] == link) & frames["sent"] & (frames["input"] == ends[0]["input"].iat[0])).to_numpy()]
+    end = np.minimum(end, _next_reset(sent, start))
     if protocol != "rlp":
         return start, end
-    sent = frames[((frames["link"] == link) & frames["sent"] & (frames["input"] == ends[0]["input"].iat[0])).to_numpy()]
     pauses = _before_late_polls(sent, *ends, modulus_of(frames, links, link))
     return np.append(start, pauses[0]), np.append(end, pauses[1])
+
+
+def _next_reset(sent: pd.DataFrame, since_ns: Ints) -> Ints:
+    """When the entity that sent these frames next sent any after a reset: its window was empty then, if not before.
+
+    It may have had no data from then on. `_NEVER` where no reset followed.
+    """
+    begun = np.sort(sent[(sent["epoch"] >= 0).to_numpy()].groupby("epoch")["time_ns"].min().to_numpy())[1:]
+    return np.append(begun, _NEVER)[np.searchsorted(begun, since_ns, side="right")]
 
 
 def _before_late_polls(

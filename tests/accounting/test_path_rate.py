@@ -205,16 +205,44 @@ def test_a_rate_is_measured_from_one_acknowledgement_that_was_not_delayed_to_the
 
 
 def test_most_acknowledgements_that_were_not_delayed_show_the_rate_though_a_link_held_others() -> None:
-    """Of forty times six packets as above the last three of every fourth come 300 ms later, all at once."""
+    """Of forty times six packets as above the last three of every fourth come 300 ms later, all at once.
+
+    Of every eighth the fifth is acknowledged at once, so that two follow one another.
+    """
     script = [ack(-1, 1)]
     for number in range(40):
         now, top, later = 1000 * number, 6 * number, 300 if number % 4 == 3 else 0
         script += [data(now, 1 + 960 * n, 961 + 960 * n) for n in range(top, top + 6)]
-        script += [ack(now + ms, 961 + 960 * (top + n)) for n, ms in ((0, 105), (2, 120), (3, 135 + later))]
-        script.append(ack(now + 150 + later - (14 if later else 0), 961 + 960 * (top + 5)))
+        third = (4, 140) if number % 8 == 1 else (3, 135 + later)
+        last = (5, 436 if later else 155 if number % 8 == 1 else 150)
+        script += [ack(now + ms, 961 + 960 * (top + n)) for n, ms in ((0, 105), (2, 120), third, last)]
     spent = milliseconds(found(*script))
     assert spent["path_rate"] == 30 * 55 + 10 * (55 + 286)
     assert "unknown" not in spent
+
+
+def test_acknowledgements_in_clumps_show_no_rate() -> None:
+    """A link that is served every 10 ms delivers some segments then: the first two took as long each time."""
+    script, top = [ack(-1, 1)], 0
+    for number, pairs in enumerate(np.random.default_rng(0).geometric(0.2, 200).tolist()):
+        count = 2 * pairs
+        script += [data(0, 1 + 960 * n, 961 + 960 * n) for n in range(top, top + count)]
+        script += [ack(100 + 10 * number + 0.1 * n, 961 + 960 * (top + n)) for n in range(1, count, 2)]
+        top += count
+    limits = found(*sorted(script, key=lambda one: one.ms))
+    assert not limits.sure[0]
+
+
+def test_the_pace_of_an_application_is_not_the_paths_rate() -> None:
+    """It writes two segments every 20 ms, all of which take 50 ms, or up to 120 ms more for five writes at a time."""
+    script, came = [ack(-1, 1)], 0.0
+    for number in range(300):
+        more = 20 * (number // 5 * 3 % 7)
+        came = max(came + 0.1, 20 * number + 50 + more)
+        script += [data(20 * number, 1 + 960 * n, 961 + 960 * n) for n in (2 * number, 2 * number + 1)]
+        script.append(ack(came, 1921 + 1920 * number))
+    limits = found(*sorted(script, key=lambda one: one.ms))
+    assert not limits.sure[0]
 
 
 def test_the_timer_that_delays_acknowledgements_is_not_the_paths_rate() -> None:

@@ -83,6 +83,17 @@ def test_a_peer_that_counted_anew_alone_acknowledges_the_epoch_that_its_peer_is_
     assert [acknowledged(frames, RLP, 0, 1, before) for before in (3, 4, 6)] == [0, 2, 3]
 
 
+
+def test_a_reset_empties_a_full_window_though_no_data_follows() -> None:
+    """RLC that answers a RESET counts anew: what it sent before is flushed, and it may wait for TCP's timer."""
+    rows = [(n, "AMD", True, n, -1, 0) for n in range(21)]
+    rows += [(5, "STATUS", False, -1, 1, 0), (100, "RESET_ACK", True, -1, -1, 1)]
+    rows += [(400, "AMD", True, 0, -1, 1), (500, "STATUS", False, -1, 1, 1)]
+    found = full_window(logged(*sorted(rows)), RLP.assign(protocol="rlc-umts"), 0, 1)
+    assert found is not None
+    assert [times.tolist() for times in found] == [[20], [100]]
+
+
 BUSY, POLL, ANSWER = 610, 700, 900
 
 
