@@ -50,8 +50,8 @@ def find_rate(
     There are 0 where only acknowledgements show it that the receiver may have delayed: the path is faster, or as fast.
     A told rate stands in where too few deliveries behind a queue agree, unless they came faster; else the one that all
     connections of the path show. The rate between bursts is reported only where arrivals are known: acknowledgements
-    do not show how long the link repeated frames, even if that rate is known. Where the receiver delays them, only
-    those count that it did not: the bursts of others are its own.
+    do not show how long the link repeated frames, even if that rate is known. Where the receiver delays them, it
+    is the rate of most intervals between those that it did not delay: the bursts of others are its own.
     """
     events, state, samples = room.events, room.state, room.samples
     least = least_delay(events, state, one_rate(room.rates, 0.0))
@@ -134,9 +134,9 @@ def find_queue(
 
     Without a rate to which deliveries keep, what waits for less than a round trip may be delayed by jitter, and how
     long a packet itself is there is not known: but for what one without data took, `shortest_ns`, it may be all the
-    time. Where acknowledgements stand for arrivals, data is on its way until it is acknowledged: since when
-    what waited above a hole was not is unknown, unless all acknowledgements that were held are `dated`. Whether what
-    was lost behind a queue with room was lost on the bottleneck or before it is not known either.
+    time. Where acknowledgements stand for arrivals, data is on its way until it is acknowledged: of what waited
+    above a hole it is not known when it came, unless all acknowledgements that were held are `dated`. Whether what was
+    lost behind a queue with room was lost on the bottleneck or before it is not known either.
     """
     events, state = room.events, room.state
     least = least_delay(events, state, surely)

@@ -66,10 +66,9 @@ class LinkLayer:
 
     def silences_ns(self, link: int) -> Any:
         """After which frames a link's sender had no data for so long that it took all for acknowledged, in order."""
-        rtt_ns = self.timings[link].rtt_ns
-        if self.log is None or rtt_ns is None:
+        if self.log is None:
             return np.empty(0, dtype=np.int64)
-        return silences(self.log.frames, self.log.links, link, rtt_ns)
+        return silences(self.log.frames, self.log.links, link)
 
     @property
     def rtt_ns(self) -> int | None:

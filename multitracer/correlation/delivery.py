@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from multitracer.link.frames import ACTIVE_TYPES
 from multitracer.link.packets import CarriedPacket
+from multitracer.link.window import SILENT_FRAMES
 from multitracer.model.schema import MARKS
 from multitracer.wire.rlc_umts import SPEC
 
@@ -51,33 +52,53 @@ def taken(frames: pd.DataFrame, received: Ints, reverse: int) -> Ints:
 def ignored(
     packets: Sequence[CarriedPacket], whole_ns: Ints, captured: npt.NDArray[np.int8], frames: pd.DataFrame, reverse: int
 ) -> npt.NDArray[np.bool_]:
-    """Which packets came whole to an entity that ignored them, before its RESET was on the air.
+    """Which packets came whole to an RLC entity that ignored them, before its RESET was on the air.
 
     It ignores all but resets from when it hands the RESET down (25.322 11.4.2), which may then wait behind other
-    frames. Meanwhile a capture behind the link has nothing that came, and no STATUS acknowledges it. `captured` says of
-    each packet whether such a capture has it: 1, 0, -1 unknown; the entity sends on the link `reverse`.
+    frames. Until then its device is not silent, a capture behind the link has nothing that came, but what came before
+    and after, and no STATUS acknowledges it. `captured` says of each packet whether such a capture has it: 1, 0, -1
+    unknown; the entity sends on the link `reverse`.
     """
-    asked, told = _sent_in_order(frames, reverse)
-    if not len(asked):
+    sent, resets, reports = _sent(frames, reverse)
+    if not len(resets) or not len(packets):
         return np.zeros(len(packets), dtype=np.bool_)
-    time_ns, sn, nr, epoch = (frames[name].to_numpy() for name in ("time_ns", "sn", "nr", "epoch"))
-    until_ns = np.append(time_ns[asked], _AFTER)[np.searchsorted(time_ns[asked], whole_ns)]
+    time_ns = frames["time_ns"].to_numpy()
+    until_ns = np.append(time_ns[resets], _AFTER)[np.searchsorted(time_ns[resets], whole_ns)]
     given = np.sort(whole_ns[captured == 1])
-    silent = np.searchsorted(given, whole_ns) == np.searchsorted(given, until_ns)
-    found = np.flatnonzero((captured == 0) & (whole_ns >= 0) & (until_ns < _AFTER) & silent)
-    latest = np.append(told, -1)[np.searchsorted(time_ns[told], until_ns[found]) - 1]
-    last = np.array([packets[number].first_transmissions[-1] for number in found.tolist()], dtype=np.int64)
-    passed = (nr[latest].astype(np.int64) - sn[last] - 1) % SPEC.am_modulus < SPEC.am_modulus // 2
-    passed &= (latest >= 0) & (epoch[latest] == epoch[last])
-    return np.isin(np.arange(len(packets)), found[~passed])
+    before, after = np.searchsorted(given, whole_ns), np.searchsorted(given, until_ns)
+    behind = (captured == 0) & (before == after) & (before > 0) & (after < len(given))
+    found = np.flatnonzero(behind & (whole_ns >= 0) & _busy(time_ns[sent], whole_ns, until_ns))
+    acked = _acknowledged([packets[number] for number in found.tolist()], frames, reports, until_ns[found])
+    return np.isin(np.arange(len(packets)), found[~acked])
 
 
-def _sent_in_order(frames: pd.DataFrame, link: int) -> tuple[Ints, Ints]:
-    """The rows of the RESETs that the sender of a link sent, and of its acknowledgements, by time."""
+def _sent(frames: pd.DataFrame, link: int) -> tuple[Ints, Ints, Ints]:
+    """Rows of what the sender of a link sent, by time: all, its RESETs, and its reports of what had come."""
     rows = np.flatnonzero((frames["sent"] & (frames["link"] == link)).to_numpy())
     rows = rows[np.argsort(frames["time_ns"].to_numpy()[rows], kind="stable")]
     asked = (frames["type"] == "RESET").to_numpy()[rows]
-    return rows[asked], rows[(frames["nr"].to_numpy() >= 0)[rows] & ~asked]
+    return rows, rows[asked], rows[(frames["nr"].to_numpy() >= 0)[rows] & ~asked]
+
+
+def _busy(sent_ns: Ints, since_ns: Ints, until_ns: Ints) -> npt.NDArray[np.bool_]:
+    """Between which times a device was never silent: what waits in it follows without a pause."""
+    apart = np.diff(sent_ns)
+    pauses = np.cumsum(np.append(0, apart > SILENT_FRAMES * np.median(apart))) if len(apart) else np.zeros(1, np.int64)
+    first = np.searchsorted(sent_ns, since_ns, side="right") - 1
+    last = np.searchsorted(sent_ns, until_ns)
+    known = (first >= 0) & (last < len(sent_ns))
+    return known & (pauses[np.maximum(first, 0)] == pauses[np.minimum(last, len(pauses) - 1)])
+
+
+def _acknowledged(
+    packets: Sequence[CarriedPacket], frames: pd.DataFrame, reports: Ints, before_ns: Ints
+) -> npt.NDArray[np.bool_]:
+    """Whether the latest report before a time acknowledges the last frame of each packet, in the same epoch."""
+    sn, nr, epoch = (frames[name].to_numpy() for name in ("sn", "nr", "epoch"))
+    latest = np.append(reports, -1)[np.searchsorted(frames["time_ns"].to_numpy()[reports], before_ns) - 1]
+    last = np.array([packet.first_transmissions[-1] for packet in packets], dtype=np.int64)
+    passed = (nr[latest].astype(np.int64) - sn[last] - 1) % SPEC.am_modulus < SPEC.am_modulus // 2
+    return passed & (latest >= 0) & (epoch[latest] == epoch[last])
 
 
 def delivered(

@@ -163,8 +163,7 @@ class _LinkMatcher:
         self.fields, self.places = self._by_payload() if self.matched_by == "payload" else self._by_bytes(mine)
         row = np.array([*self.fields.row, NONE], dtype=np.int64)
         self.segments: Ints = row[np.array(self.places, dtype=np.int64)]
-        captured = np.fromiter(map(self._captured_behind, range(len(self.packets))), dtype=np.int8)
-        self.ignored = ignored(self.packets, np.array(self.delivered, dtype=np.int64), captured, frames, self.reverse)
+        self.ignored = self._ignored(frames)
 
     def _by_payload(self) -> tuple[Fields, list[int]]:
         self.ends = self.candidates.streams_of(self.headers)
@@ -210,6 +209,13 @@ class _LinkMatcher:
             return delivered(self.packets, reassemble(frames, received, protocol), frames, protocol, moves=moves)
         self.taken, frames = heard.rows, as_taken(frames, heard)
         return delivered(self.packets, reassemble(frames, heard.rows, protocol), frames, protocol, is_exact=True)
+
+    def _ignored(self, frames: pd.DataFrame) -> npt.NDArray[np.bool_]:
+        """Which packets came whole to an entity that ignored them; only RLC in acknowledged mode has a RESET."""
+        if not (frames["type"] == "RESET").any():
+            return np.zeros(len(self.packets), dtype=np.bool_)
+        captured = np.fromiter(map(self._captured_behind, range(len(self.packets))), dtype=np.int8)
+        return ignored(self.packets, np.array(self.delivered, dtype=np.int64), captured, frames, self.reverse)
 
     def _captured_behind(self, number: int) -> int:
         """Whether a capture behind the link has a packet: 1, 0, -1 where there is none, or one before the link."""

@@ -120,7 +120,7 @@ def _set_off(times: Ints, answer: int, stop: int, usual: int) -> bool:
     Frames leave the device in the order in which they came to it, so one that is sent behind nothing had not waited.
     """
     before = int(times[np.searchsorted(times, stop) - 1])
-    return before < answer <= stop and stop - before > _EMPTY * usual
+    return before < answer <= stop and stop - before > _EMPTY * usual > 0
 
 
 def _acknowledged_at(at_ns: Ints, least: Ints, number: int, since_ns: int, until_ns: int) -> int | None:
@@ -239,12 +239,12 @@ def _polls(sent: pd.DataFrame) -> npt.NDArray[np.bool_]:
     return asking
 
 
-def silences(frames: pd.DataFrame, links: pd.DataFrame, link: int, rtt_ns: int) -> Ints:
+def silences(frames: pd.DataFrame, links: pd.DataFrame, link: int) -> Ints:
     """After which information RLP's sender of a link had none for so long that it took all for acknowledged, in order.
 
-    What is unacknowledged is asked for N2 times at most, T1 apart (24.022 5.2), then sent again, or flushed by a reset.
-    T1 is how far polls are apart without information between them, and longer than a round trip, which stands for it
-    where no poll is repeated. Of other protocols nothing is told.
+    What is unacknowledged is asked for N2 times at most, T1 apart (24.022 5.2), and when T1 has run out once more sent
+    again, or flushed by a reset. T1 is how far polls are apart without information between them; where no poll is
+    repeated it is not known. Of other protocols nothing is told.
     """
     if not window_is_known(links, link):
         return np.empty(0, dtype=np.int64)
@@ -252,9 +252,10 @@ def silences(frames: pd.DataFrame, links: pd.DataFrame, link: int, rtt_ns: int) 
     time, polls, data = sent["time_ns"].to_numpy(), _polls(sent), sent["type"].isin(DATA_TYPES).to_numpy()
     asking = polls[polls | data]
     apart = np.diff(time[polls | data])[asking[1:] & asking[:-1]]
-    t1_ns = max(float(np.median(apart)), rtt_ns) if len(apart) else rtt_ns
+    if not len(apart):
+        return np.empty(0, dtype=np.int64)
     informing = time[data]
-    return informing[:-1][np.diff(informing) > rlp.MOST_REPEATS * t1_ns]
+    return informing[:-1][np.diff(informing) > (rlp.MOST_REPEATS + 1) * np.median(apart)]
 
 
 def _latest_epoch(frames: pd.DataFrame, times: Ints) -> Ints:

@@ -335,7 +335,7 @@ SCHEMA: dict[str, Table] = {
                 C("sent_ns", "int64", "when the sender's capture saw it", "ns", null=-1),
                 C("first_frame_ns", "int64", "start of the first frame sent for it", "ns", null=-1),
                 C("last_frame_ns", "int64", "start of the last frame sent for it, repeats included", "ns", null=-1),
-                C("delivered_ns", "int64", "when the far end had it whole", "ns", null=-1),
+                C("delivered_ns", "int64", "when the far end had it whole and gave it on", "ns", null=-1),
                 C("frames", "int32", "transmissions of frames with any of its octets", null=-1),
                 C("frame_retransmissions", "int32", "how many of those were repeats", null=-1),
                 C("matched_by", ("payload", "bytes", "time"), "how it was matched"),

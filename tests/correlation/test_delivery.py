@@ -47,14 +47,24 @@ def packet(row: int, epoch: int = 0) -> CarriedPacket:
     return CarriedPacket(b"%d" % row, rows, rows, np.array([1]), epoch, complete=True)
 
 
+def found_ignored(captured: list[int], told: int, epoch: int = 0, reset_ms: float = 40) -> list[int]:
+    """Which of four packets, three before a RESET and one after it, were ignored; a STATUS tells of those below one."""
+    came = [(10.0 * row, False, "AMD", 0) for row in range(3)] + [(reset_ms + 20, False, "AMD", 0)]
+    sent = [(ms, True, "STATUS", 0) for ms in (5.0, 15.0, 25.0, 35.0)] + [(reset_ms, True, "RESET", 0)]
+    log = frames(*came, *sent).assign(sn=[0, 1, 2, 3, *[-1] * 5], nr=[*[-1] * 7, told, -1], epoch=[*[0] * 7, epoch, 0])
+    packets, whole = [packet(row) for row in range(4)], log["time_ns"].to_numpy()[:4]
+    assert not ignored(packets, whole, np.array(captured, dtype=np.int8), log[:-1], SENT).any()
+    return np.flatnonzero(ignored(packets, whole, np.array(captured, dtype=np.int8), log, SENT)).tolist()
+
+
 @pytest.mark.parametrize(
     ("captured", "told", "epoch", "found"),
     [
-        ([1, 0, 0], 1, 0, [1, 2]),
-        ([1, 0, 1], 1, 0, []),
-        ([1, 0, -1], 1, 0, [1]),
-        ([1, 0, 0], 2, 0, [2]),
-        ([0, 0, 0], 3, 1, [0, 1, 2]),
+        ([1, 0, 0, 1], 1, 0, [1, 2]),
+        ([1, 0, 1, 1], 1, 0, []),
+        ([1, 0, -1, 1], 1, 0, [1]),
+        ([1, 0, 0, 1], 2, 0, [2]),
+        ([1, 0, 0, 1], 3, 1, [1, 2]),
     ],
 )
 def test_an_entity_ignores_what_comes_while_its_reset_waits_in_its_queue(
@@ -64,12 +74,13 @@ def test_an_entity_ignores_what_comes_while_its_reset_waits_in_its_queue(
 
     One of another epoch acknowledges nothing of this.
     """
-    log = frames(*((10.0 * row, False, "AMD", 0) for row in range(3)), (35, True, "STATUS", 0), (40, True, "RESET", 0))
-    log = log.assign(sn=[0, 1, 2, -1, -1], nr=[-1, -1, -1, told, -1], epoch=[0, 0, 0, epoch, 0])
-    packets, came = [packet(row) for row in range(3)], log["time_ns"].to_numpy()[:3]
-    behind = np.array(captured, dtype=np.int8)
-    assert np.flatnonzero(ignored(packets, came, behind, log, SENT)).tolist() == found
-    assert not ignored(packets, came, behind, log[:4], SENT).any()
+    assert found_ignored(captured, told, epoch) == found
+
+
+def test_what_a_capture_lacks_that_was_not_running_was_not_ignored() -> None:
+    """It has something from before and from after; nor was it in a device that was silent before the RESET."""
+    assert [found_ignored(captured, 1) for captured in ([0, 0, 0, 1], [1, 0, 0, 0])] == [[], []]
+    assert found_ignored([1, 0, 0, 1], 1, reset_ms=400) == []
 
 
 def test_behind_what_never_came_rlp_delivers_only_what_its_entity_is_known_to_have_taken() -> None:

@@ -269,18 +269,21 @@ def test_the_receivers_log_gives_delivery_times_only() -> None:
     assert (row["first_frame_ns"], row["frames"], row["carried_bytes"]) == (-1, -1, -1)
 
 
-@pytest.mark.parametrize(("before_link", "given_on"), [(False, [True, False]), (True, [True, True])])
+@pytest.mark.parametrize(("before_link", "given_on"), [(False, [True, False, True]), (True, [True, True, True])])
 def test_what_came_before_the_reset_of_its_receiver_and_no_capture_behind_has_was_not_delivered(
     before_link: bool, given_on: list[bool]
 ) -> None:
     """The receiver had decided on the reset already (25.322 11.4.2); a capture before the link does not show that."""
     came, lost = Sent(0 if before_link else 40, seq=1, ip_id=1), Sent(1, seq=101, ip_id=2)
-    tables, table = captured([came])
-    log = frames_of(pdus([(5, packet(came)), (10, packet(lost))]), by_sender=False)
-    reset = log["frames"].iloc[-1:].assign(time_ns=START + 20 * MS, link=1, sent=True, type="RESET", sn=-1, data=None)
-    log["frames"] = pd.concat([log["frames"], reset.astype(log["frames"].dtypes)], ignore_index=True)
+    later = Sent(2 if before_link else 60, seq=201, ip_id=3)
+    tables, table = captured([came, later])
+    log = frames_of(pdus([(5, packet(came)), (10, packet(lost)), (30, packet(later))]), by_sender=False)
+    like = log["frames"].iloc[-1:].assign(link=1, sent=True, sn=-1, data=None)
+    kinds = ((6, "STATUS"), (12, "STATUS"), (18, "STATUS"), (20, "RESET"))
+    sent = [like.assign(time_ns=START + ms * MS, type=kind).astype(log["frames"].dtypes) for ms, kind in kinds]
+    log["frames"] = pd.concat([log["frames"], *sent], ignore_index=True)
     log["links"] = pd.concat([log["links"], log["links"]], ignore_index=True).assign(link=[0, 1], reverse=[1, 0])
-    rows = correlate({**tables, **log}, table, CONNECTIONS, paths(1, before_link=before_link)).segment_frames
+    rows = correlate({**tables, **log}, table, CONNECTIONS, paths(2, before_link=before_link)).segment_frames
     assert (rows["delivered_ns"] >= 0).tolist() == given_on
     assert (rows["logged_ns"] >= 0).all()
 
