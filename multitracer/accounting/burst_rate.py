@@ -128,12 +128,9 @@ def sample_bursts(events: Events, state: Any, least_ns: int, bursts: Any, sample
     A burst is a delivery with those that come at once after it: AT_ONCE times faster than the `samples` that are in
     `bursts` before. Only deliveries that have all `flags` count, if those before them have.
     """
-    octets, lasted = np.int64(0), np.int64(0)
-    for at in range(samples):
-        octets, lasted = octets + bursts[at, 1], lasted + bursts[at, 2]
-    if octets == 0:
+    at_once_byte_ns = mean_byte_ns(bursts, samples) / AT_ONCE
+    if at_once_byte_ns == 0:
         return 0
-    at_once_byte_ns = lasted / (AT_ONCE * octets)
     count, is_open = 0, False
     for at in range(1, state[HEARD]):
         before, now = events.delivered_ns[at - 1], events.delivered_ns[at]
@@ -148,6 +145,15 @@ def sample_bursts(events: Events, state: Any, least_ns: int, bursts: Any, sample
         else:
             is_open = False
     return count
+
+
+@inlined
+def mean_byte_ns(samples: Any, count: int) -> float:
+    """The ns that an octet took on average of all samples (time, octets, ns); 0 without any."""
+    octets, lasted = np.int64(0), np.int64(0)
+    for at in range(count):
+        octets, lasted = octets + samples[at, 1], lasted + samples[at, 2]
+    return float(lasted / octets) if octets > 0 else 0.0
 
 
 @kernel

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.accounting.bottleneck import DELAYED_ACK_NS
-from multitracer.accounting.burst_rate import AT_ONCE, frequent_rate, is_spread, sample_singles
+from multitracer.accounting.burst_rate import AT_ONCE, frequent_rate, is_spread, mean_byte_ns, sample_singles
 from multitracer.accounting.path_rate import (
     AGREE,
     FAR_NS,
@@ -211,12 +211,7 @@ def frequent_undelayed_rate(events: Events, state: Any, least_ns: int, samples: 
 @kernel
 def merge_bursts(samples: Any, count: int) -> int:
     """Add to each of `count` samples what came at once behind it; returns how many there are then."""
-    octets, lasted = np.int64(0), np.int64(0)
-    for at in range(count):
-        octets, lasted = octets + samples[at, 1], lasted + samples[at, 2]
-    if octets == 0:
-        return 0
-    at_once_byte_ns = lasted / (AT_ONCE * octets)
+    at_once_byte_ns = mean_byte_ns(samples, count) / AT_ONCE
     merged, is_open, before = 0, False, np.int64(0)
     for at in range(count):
         now, size, took = samples[at, 0], samples[at, 1], samples[at, 2]
