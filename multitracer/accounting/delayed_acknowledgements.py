@@ -16,6 +16,7 @@ from multitracer.accounting.path_rate import (
     AGREE,
     FAR_NS,
     LEAST_QUEUED,
+    LEAST_SAMPLES,
     LEAST_SHARE,
     RUN,
     Rates,
@@ -200,6 +201,8 @@ def frequent_undelayed_rate(events: Events, state: Any, least_ns: int, samples: 
     delivers in order held it, or delivers in bursts. The path must have spread some to that rate: else it may be the
     application's.
     """
+    if state[HEARD] <= LEAST_SAMPLES:  # as in most of many short connections
+        return 0.0
     count = merge_bursts(samples, sample_undelayed(events, state, least_ns, samples, 1))
     rate = frequent_rate(samples, count, histogram)
     if rate == 0:
