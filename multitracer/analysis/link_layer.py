@@ -15,9 +15,10 @@ from multitracer.analysis.streams import Streams
 from multitracer.link.coverage import Coverages
 from multitracer.link.events import RESET, intervals
 from multitracer.link.pace import Pace, first_stated
+from multitracer.link.silence import long_silences
 from multitracer.link.summary import rows
 from multitracer.link.timing import Timing, timing
-from multitracer.link.window import full_window, silences, window_is_known
+from multitracer.link.window import full_window, window_is_known
 from multitracer.model.analysis import Links, SegmentFrames
 from multitracer.model.schema import empty
 
@@ -68,7 +69,7 @@ class LinkLayer:
         """After which frames a link's sender had no data for so long that it took all for acknowledged, in order."""
         if self.log is None:
             return np.empty(0, dtype=np.int64)
-        return silences(self.log.frames, self.log.links, link)
+        return long_silences(self.log.frames, self.log.links, link)
 
     @property
     def rtt_ns(self) -> int | None:

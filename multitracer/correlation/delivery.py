@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from multitracer.link.frames import ACTIVE_TYPES
 from multitracer.link.packets import CarriedPacket
-from multitracer.link.window import SILENT_FRAMES
+from multitracer.link.silence import silent_from
 from multitracer.model.schema import MARKS
 from multitracer.wire.rlc_umts import SPEC
 
@@ -81,13 +81,10 @@ def _sent(frames: pd.DataFrame, link: int) -> tuple[Ints, Ints, Ints]:
 
 
 def _busy(sent_ns: Ints, since_ns: Ints, until_ns: Ints) -> npt.NDArray[np.bool_]:
-    """Between which times a device was never silent: what waits in it follows without a pause."""
-    apart = np.diff(sent_ns)
-    pauses = np.cumsum(np.append(0, apart > SILENT_FRAMES * np.median(apart))) if len(apart) else np.zeros(1, np.int64)
-    first = np.searchsorted(sent_ns, since_ns, side="right") - 1
-    last = np.searchsorted(sent_ns, until_ns)
-    known = (first >= 0) & (last < len(sent_ns))
-    return known & (pauses[np.maximum(first, 0)] == pauses[np.minimum(last, len(pauses) - 1)])
+    """Between which times a device was never silent, from the frame before on: what waits in it follows at once."""
+    before = np.append(sent_ns, _AFTER)[np.searchsorted(sent_ns, since_ns, side="right") - 1]
+    silent = silent_from(sent_ns)
+    return (before <= since_ns) & (np.searchsorted(silent, before) == np.searchsorted(silent, until_ns))
 
 
 def _acknowledged(

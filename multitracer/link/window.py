@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from multitracer.link.acknowledgements import lowest_of_each
 from multitracer.link.frames import ASKING_TYPES, DATA_TYPES, modulus_of
+from multitracer.link.silence import SILENT_FRAMES, polls_of, silent_from, usual_distance
 from multitracer.wire import rlp
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ _LEAST_WINDOW = 16
 SHORT_FRAMES = 2
 """Where only the largest number of frames that were unacknowledged tells of a window, data that waits no longer than so
 many frames take may be no more than on its way to the air."""
-SILENT_FRAMES = 3
-"""What sends nothing for longer than so many usual distances of frames has nothing to send."""
 _NEVER = np.iinfo(np.int64).max
 _PAUSE = 2
 """A sender pauses where its next frame comes later than so many usual distances."""
@@ -88,16 +87,14 @@ def _before_late_polls(
     answer set off the next new frame.
     """
     times = np.sort(sent["time_ns"].to_numpy())
-    polls = np.sort(sent["time_ns"].to_numpy()[_polls(sent)])
+    polls = np.sort(sent["time_ns"].to_numpy()[polls_of(sent)])
     answers = np.sort(back["time_ns"].to_numpy()[((back["poll"] == 1) & (back["command"] == 0)).to_numpy()])
     new = own[(own["transmission"] == 0).to_numpy()].sort_values("time_ns", kind="stable")
     begin, number, epoch = (new[name].to_numpy() for name in ("time_ns", "sn_unwrapped", "epoch"))
-    usual = int(np.median(np.diff(times))) if len(times) > 1 else 0
-    silence = SILENT_FRAMES * usual
-    silent = times[:-1][np.diff(times) > silence]
+    usual, silent = usual_distance(times), silent_from(times)
     at_ns, _, least = _outstanding(own, back, modulus)
     spans = []
-    for at in np.flatnonzero((np.diff(begin) > silence) & (np.diff(epoch) == 0)).tolist():
+    for at in np.flatnonzero((np.diff(begin) > SILENT_FRAMES * usual) & (np.diff(epoch) == 0)).tolist():
         start, stop, oldest = int(begin[at]), int(begin[at + 1]), int(number[at]) + 1 - rlp.LARGEST_WINDOW
         poll = int(np.append(polls, stop)[np.searchsorted(polls, start)])
         first = int(begin[np.searchsorted(epoch, epoch[at])])
@@ -220,7 +217,7 @@ def _heeded(sent: pd.DataFrame, back: pd.DataFrame) -> npt.NDArray[np.bool_]:
     Any other may be older than the poll (24.022 5.2: checkpointing). A reset ends the wait for the answer; its
     own request, a SABM with P = 1, is no poll.
     """
-    polls = np.sort(sent["time_ns"].to_numpy()[_polls(sent)])
+    polls = np.sort(sent["time_ns"].to_numpy()[polls_of(sent)])
     final = ((back["poll"] == 1) & (back["command"] == 0)).to_numpy()
     time = back["time_ns"].to_numpy()
     answers = np.sort(time[final])
@@ -231,31 +228,6 @@ def _heeded(sent: pd.DataFrame, back: pd.DataFrame) -> npt.NDArray[np.bool_]:
     since = np.maximum(_latest_epoch(sent, latest), _latest_epoch(back, latest))
     now = np.maximum(_latest_epoch(sent, time), back["epoch"].to_numpy())
     return final | ~waiting | (now > since)
-
-
-def _polls(sent: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """Which of an RLP entity's frames ask for an answer."""
-    asking: npt.NDArray[np.bool_] = ((sent["poll"] == 1) & (sent["command"] == 1) & (sent["nr"] >= 0)).to_numpy()
-    return asking
-
-
-def silences(frames: pd.DataFrame, links: pd.DataFrame, link: int) -> Ints:
-    """After which information RLP's sender of a link had none for so long that it took all for acknowledged, in order.
-
-    What is unacknowledged is asked for N2 times at most, T1 apart (24.022 5.2), and when T1 has run out once more sent
-    again, or flushed by a reset. T1 is how far polls are apart without information between them; where no poll is
-    repeated it is not known. Of other protocols nothing is told.
-    """
-    if not window_is_known(links, link):
-        return np.empty(0, dtype=np.int64)
-    sent = frames[((frames["link"] == link) & frames["sent"]).to_numpy()].sort_values("time_ns", kind="stable")
-    time, polls, data = sent["time_ns"].to_numpy(), _polls(sent), sent["type"].isin(DATA_TYPES).to_numpy()
-    asking = polls[polls | data]
-    apart = np.diff(time[polls | data])[asking[1:] & asking[:-1]]
-    if not len(apart):
-        return np.empty(0, dtype=np.int64)
-    informing = time[data]
-    return informing[:-1][np.diff(informing) > (rlp.MOST_REPEATS + 1) * np.median(apart)]
 
 
 def _latest_epoch(frames: pd.DataFrame, times: Ints) -> Ints:

@@ -1,4 +1,4 @@
-"""When a link's window was full, by what its log has of frames and acknowledgements."""
+"""When a link's window was full, and its sender silent, by what its log has of frames and acknowledgements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from multitracer.link import window
 from multitracer.link.acknowledgements import lowest_open
-from multitracer.link.window import acknowledged, full_window, silences
+from multitracer.link.silence import long_silences
+from multitracer.link.window import acknowledged, full_window
 
 
 def test_what_is_missing_below_the_acknowledgement_is_open() -> None:
@@ -150,8 +151,8 @@ def test_a_sender_of_rlp_that_has_no_data_for_long_took_all_for_acknowledged(
     rows += [(at, "RR", True, -1, 0, 1) for at in ((121, *polls) if polls else ())] + [(235, "I RR", True, 0, -1, 1)]
     frames = logged(*sorted(rows))
     frames.loc[frames["time_ns"].isin((121, *polls)), ["poll", "command"]] = 1
-    assert silences(frames, RLP, 0).tolist() == silent
-    assert silences(frames, RLP.assign(protocol="rlc-umts"), 0).tolist() == []
+    assert long_silences(frames, RLP, 0).tolist() == silent
+    assert long_silences(frames, RLP.assign(protocol="rlc-umts"), 0).tolist() == []
 
 
 RLP = pd.DataFrame({"link": [0, 1], "protocol": ["rlp"] * 2, "reverse": [1, 0]})
