@@ -14,7 +14,6 @@ from math import isnan
 import numpy as np
 
 from multitracer.model.schema import CAUSES
-from multitracer.replay.record.known_run import BY_TIMER, Resend
 from multitracer.replay.record.link_frames import SideTruth
 from multitracer.replay.record.spans import Spans, both, charged, joined, length, within, without
 from multitracer.replay.record.transfer import Transfer, transfers
@@ -103,7 +102,7 @@ def _first(transfer: Transfer) -> int:
 
 def idle(transfer: Transfer, span: tuple[int, int]) -> Iterator[tuple[str, Spans]]:
     """Why this transfer would leave a link idle at each instant."""
-    yield "idle_recovery", joined(span for _, span in repairs(transfer))
+    yield "idle_recovery", joined(span for _, span in transfer.repairs)
     causes: dict[str, list[tuple[int, int]]] = {"idle_window_limited": [], "unknown": []}
     for state, after in zip(transfer.states, [*transfer.states[1:], None], strict=True):
         end = after.time_ns if after is not None else span[1]
@@ -113,17 +112,6 @@ def idle(transfer: Transfer, span: tuple[int, int]) -> Iterator[tuple[str, Spans
             causes["unknown"].append((state.time_ns, end))
     yield from ((name, joined(spans)) for name, spans in causes.items())
     yield "idle_sender", [span]
-
-
-def repairs(transfer: Transfer) -> Iterator[tuple[Resend, tuple[int, int]]]:
-    """When it waited for a timer that sends lost data again, or repaired: until all is acknowledged that was sent.
-
-    A span for each retransmission.
-    """
-    for one in transfer.resends:
-        at = one.copy.sent_ns
-        waits = one.trigger in BY_TIMER and transfer.waits_for_timer(one)
-        yield one, (transfer.waited_from(at) if waits else at, transfer.repaired(one.copy))
 
 
 def accounting_of(run_side: SideTruth | None, largest: Transfer | None) -> LinkAccounting | None:

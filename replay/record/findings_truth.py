@@ -17,7 +17,7 @@ import numpy as np
 
 from multitracer.model.thresholds import Thresholds
 from multitracer.model.vocabulary import UNEXPLAINED
-from multitracer.replay.record.accounting_truth import IDLE, LinkAccounting, repairs
+from multitracer.replay.record.accounting_truth import IDLE, LinkAccounting
 from multitracer.replay.record.known_run import PROBE, RECOVERY, TIMEOUT, Copy, Resend
 from multitracer.replay.record.limits_truth import causes_of
 from multitracer.replay.record.link_frames import SideTruth
@@ -351,7 +351,7 @@ class TrueFindings:
         """
         spans = [
             (one.copy.sent_ns, one, begin, stop)
-            for transfer in self.accounting.transfers for one, (begin, stop) in repairs(transfer)
+            for transfer in self.accounting.transfers for one, (begin, stop) in transfer.repairs
         ]  # fmt: skip
         ended = [(at, one) for at, one, begin, _ in spans if begin < end and start < at and begin < at]
         going_on = [(at, one) for at, one, _, stop in spans if at <= start < stop]

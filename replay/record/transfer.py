@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, islice
 
-from multitracer.replay.record.known_run import Copy, KnownRun, Resend, State
+from multitracer.replay.record.known_run import BY_TIMER, Copy, KnownRun, Resend, State
 from multitracer.replay.record.tcp_packets import Flow
 from multitracer.replay.tcp.packets import DATA, FIN, SYN
 
@@ -101,6 +101,19 @@ class Transfer:
             answers = (ack for ack in self.acks if ack.sent_ns >= came and ack.taken)
             yield from ((ack.came_ns or 0) - sent for ack in islice(answers, 1))
 
+    @cached_property
+    def repairs(self) -> list[tuple[Resend, tuple[int, int]]]:
+        """When it waited for a timer that sends lost data again, or repaired: until all is acknowledged that was sent.
+
+        A span for each retransmission.
+        """
+        found = []
+        for one in self.resends:
+            at = one.copy.sent_ns
+            waits = one.trigger in BY_TIMER and self.waits_for_timer(one)
+            found.append((one, (self.waited_from(at) if waits else at, self.repaired(one.copy))))
+        return found
+
     def waits_for_timer(self, one: Resend) -> bool:
         """Whether a timer was to expire: something outstanding was lost, or all acknowledgements of it were."""
         if not (one.spurious and self.on_its_way(one)):
@@ -146,10 +159,9 @@ class Transfer:
         end = min((each.came_ns for each in same[same.index(one.copy) :] if each.came_ns is not None), default=None)
         if came is None:
             return []
-        return [
-            ack for ack in self.acks
-            if ack.packet.ack > one.copy.packet.seq and came <= ack.sent_ns and (end is None or ack.sent_ns < end)
-        ]  # fmt: skip
+        begin = bisect_left(self.acks, came, key=_sent_ns)
+        stop = len(self.acks) if end is None else bisect_left(self.acks, end, begin, key=_sent_ns)
+        return [ack for ack in self.acks[begin:stop] if ack.packet.ack > one.copy.packet.seq]
 
     @cached_property
     def acks(self) -> list[Copy]:
@@ -199,6 +211,10 @@ class Transfer:
         """Of each copy, the highest segment that had been sent with it or before."""
         highest = accumulate((one.packet.seq for one in self.copies), max)
         return {id(one): top for one, top in zip(self.copies, highest, strict=True)}
+
+
+def _sent_ns(copy: Copy) -> int:
+    return copy.sent_ns
 
 
 def _heard_late(acks: list[Copy]) -> Iterator[tuple[int, int]]:
