@@ -191,10 +191,16 @@ def _way_ns(delivered: pd.DataFrame, frame_ns: int) -> int:
 def _at_once(beyond_ns: Ints, seen: Any, frame_ns: int) -> Any:
     """Which of the times from a link's far end to the capture behind it are the least, or longer by a frame at most.
 
-    Where a log lacks when a packet was whole, its arrival stands for that: that it took no time tells nothing.
+    The least is one that many took, to a frame: what came to the capture well before that is no least, but contradicts
+    the log (RLP may take an old frame for a new one). Where a log lacks when a packet was whole, its arrival stands for
+    that: that it took no time tells nothing.
     """
-    least = beyond_ns[seen & (beyond_ns != 0)].min(initial=np.iinfo(np.int64).max - frame_ns)
-    return ~seen | (beyond_ns <= least + frame_ns)
+    told = np.sort(beyond_ns[seen & (beyond_ns != 0)])
+    if not len(told):
+        return np.ones(len(beyond_ns), dtype=np.bool_)
+    alike = np.searchsorted(told, told + frame_ns, side="right") - np.arange(len(told))
+    least = told[np.argmax(2 * alike >= alike.max())]
+    return ~seen | (beyond_ns == 0) | (np.abs(beyond_ns - least) <= frame_ns)
 
 
 def delivered_before(segments: pd.DataFrame, resent: pd.DataFrame, came: Deliveries) -> Any:

@@ -195,6 +195,17 @@ def test_the_log_of_the_links_other_direction_tells_when_it_had_what_went_back()
     assert milliseconds(one.left_ns) == [15, -1, -1, -1, 615]
 
 
+def test_arrivals_well_before_the_link_delivered_do_not_hide_when_it_was_done_with_others() -> None:
+    """The fourth of seven came 60 ms too soon for its log; the others came 5 ms after it, the last 90 ms after it."""
+    came = (70, 90, 110, 65, 150, 170, 275)
+    script = tuple(data(ms, 1 + 100 * n, 101 + 100 * n) for times in (range(7), came) for n, ms in enumerate(times))
+    arrival = np.array([*range(7, 14), *[-1] * 7], dtype=np.int32)
+    paths = replace(paths_of(1), arrival=arrival, arrived=np.where(arrival >= 0, 1, -1).astype(np.int8))
+    rows = [(n, 5.0 + 20 * n, 5.0 + 20 * n, 65.0 + 20 * n, 1) for n in range(7)]
+    logged = log(*rows, script=script)._replace(in_sequence=True)
+    assert milliseconds(deliveries(table(script), paths, [logged]).left_ns)[:7] == [15, 35, 55, -1, 95, 115, -1]
+
+
 @pytest.mark.parametrize(("last", "left"), [(60.0, 70), (75.0, 85), (76.0, -1)])
 def test_the_link_had_what_it_never_delivered_until_it_last_sent_of_it(last: float, left: int) -> None:
     """Its second segment, and for a frame longer; what it sends after the 60 ms that others took it may send anew.
