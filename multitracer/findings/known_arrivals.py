@@ -8,6 +8,7 @@ import numpy as np
 
 from multitracer.findings.observations import Observations
 from multitracer.link.window import acknowledged
+from multitracer.wire import rlc_umts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,12 +58,26 @@ def come_before(observed: Observations, link: int, start: int) -> tuple[pd.DataF
     time, number, epoch = (own[name].to_numpy() for name in ("time_ns", "sn_unwrapped", "epoch"))
     # The last frame of a packet is at the latest the first of the packet behind it, and the last before the reset.
     latest = max(int(np.searchsorted(time, start)) - 1, 0)
-    behind = np.minimum(np.searchsorted(time, np.append(begins[1:], np.iinfo(np.int64).max)), latest)
+    following = np.searchsorted(time, np.append(begins[1:], np.iinfo(np.int64).max))
+    behind = np.minimum(following, latest)
     last = np.searchsorted(time, begins) + (mine["frames"] - mine["frame_retransmissions"]).to_numpy() - 1
     last = np.minimum(last, behind)
     told = (epoch[last] == epoch[latest]) & (begins < start)
     # Of the last one before the reset frames may not have been sent yet.
     whole = (behind < latest) | (mine["carried_bytes"] >= mine["packet_bytes"]).to_numpy()
-    known[told & whole & (number[last] < lowest)] = 1
-    known[told & (number[last] >= lowest)] = 0
+    ends = last
+    if str(links["protocol"].iat[link]) == "rlc-umts":
+        ends = last + ((following > last) & ~_tell_ends(own.iloc[last]))
+    came = (ends <= latest) & (number[np.minimum(ends, latest)] < lowest)
+    known[told & whole & came] = 1
+    known[told & ~came] = 0
     return mine, known
+
+
+def _tell_ends(frames: pd.DataFrame) -> Any:
+    """Of the last frame of each packet whether it tells that the packet ends: else the next frame does."""
+    columns = (frames[name] for name in ("lis", "length_bytes", "data", "payload_bytes", "framing"))
+    return np.array([
+        lis is None or rlc_umts.tells_end(lis, size, rlc_umts.li_bits_in(lis, length, data), he)
+        for lis, length, data, size, he in zip(*columns, strict=True)
+    ], dtype=np.bool_)  # fmt: skip

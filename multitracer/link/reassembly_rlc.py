@@ -221,7 +221,7 @@ def _umts(number: _Number, data: bytes | None, lis: tuple[int, ...] | None, size
             elements.append(_Element(start, li, _cut(user, start, li), None, True))
             start = li
     if open_end and start < size:
-        elements.append(_Element(start, size, _cut(user, start, size), None, rest[1] == 2))
+        elements.append(_Element(start, size, _cut(user, start, size), None, rest[1] == rlc_umts.SPEC.ends_sdu))
     number.elements = elements
 
 

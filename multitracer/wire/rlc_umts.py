@@ -26,6 +26,7 @@ class Umts25322:
     piggyback: int = 0x7FFE
     padding: int = 0x7FFF
     am_reserved: tuple[int, ...] = (0x7FFA, 0x7FFC, 0x7FFD)
+    ends_sdu: int = 2  # 9.2.2.7: the HE, 10, of a PDU whose last octet ends an SDU
 
 
 SPEC = Umts25322()
@@ -222,6 +223,16 @@ def payload_bytes(lis: Sequence[int], data_bytes: int, li_bits: int) -> int:
                 return -1
             end = li
     return end if cut else data_bytes
+
+
+def tells_end(lis: Sequence[int], user_bytes: int, li_bits: int, he: int) -> bool:
+    """Whether a PDU with so many octets of SDUs tells where the one ends that has the last of them.
+
+    If that octet ends it, the next PDU may have to tell: by its first length indicator (9.2.2.8).
+    """
+    forms = [long_form(li, li_bits) for li in lis]
+    ends = max((li for li in forms if li < SPEC.am_reserved[0]), default=0)
+    return he == SPEC.ends_sdu or ends == user_bytes or SPEC.padding in forms or SPEC.piggyback in forms
 
 
 def piggybacked(pdu: Amd) -> Status | None:

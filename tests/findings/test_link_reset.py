@@ -78,6 +78,40 @@ def test_what_the_link_had_not_sent_whole_it_cannot_know_to_have_come(packet_byt
     assert found.loc[found["kind"] == "link-reset", "evidence"].iat[0].get("segments_lost") == flushed
 
 
+@pytest.mark.parametrize(
+    ("lis", "he", "next_begins_ms", "acknowledges", "flushed"),
+    [
+        ((), 0, None, 2, 1), ((), 2, None, 2, 0), ((20,), 0, None, 2, 1), ((40,), 0, None, 2, 0),
+        ((20, 0x7F), 0, None, 2, 0), ((), 0, 12, 2, 1), ((), 0, 12, 3, 0), ((20,), 0, 11, 2, 0),
+    ],
+)  # fmt: skip
+def test_a_segment_whose_end_the_peer_was_not_told_a_reset_flushed(
+    lis: tuple[int, ...], he: int, next_begins_ms: int | None, acknowledges: int, flushed: int
+) -> None:
+    """All PDUs of the second segment were acknowledged, but with UMTS RLC the next PDU may have to tell its end.
+
+    It need not with HE = 10, a length indicator of all 40 octets of its last one, padding, or another SDU behind it.
+    """
+    sent = [Seen(sent=0, came=50, seq=1, size=1000), Seen(sent=10, seq=1001, size=1000)]
+    seen = scene(sent)
+    carried = segment_frames(
+        {"sent": 0, "first": 1, "last": 1, "segment": 0, "frames": 1},
+        {"sent": 10, "first": 11, "last": 11, "segment": 1, "seq": 1001, "frames": 1},
+        *([{"sent": 12, "first": next_begins_ms, "last": 12, "segment": -1, "frames": 1}] if next_begins_ms else []),
+    )
+    log = frames((1, True, "AMD", 0), (11, True, "AMD", 0), (12, True, "AMD", 0), (25, False, "STATUS", 0))
+    log = log.assign(sn_unwrapped=[0, 1, 2, -1], sn=[0, 1, 2, -1], nr=[-1, -1, -1, acknowledges])
+    log = log.assign(lis=[(), lis, (), ()], framing=[0, he, 0, -1], length_bytes=42, payload_bytes=40)
+    if next_begins_ms is None:
+        log = log.drop(index=2)
+    observed = replace(
+        seen, segment_frames=carried, frames=log, links=seen.links.assign(protocol="rlc-umts"),
+        link_intervals=intervals(("reset", 30, 40)),
+    )  # fmt: skip
+    found = find(observed).table
+    assert found.loc[found["kind"] == "link-reset", "evidence"].iat[0].get("segments_lost") == flushed
+
+
 @pytest.mark.parametrize(("kind", "next_reset", "flushed"), [("SABM", 900, 1), ("RESET", 900, 0), ("SABM", 35, 0)])
 def test_each_repeat_of_rlps_request_flushes_again(kind: str, next_reset: float, flushed: int) -> None:
     """A segment was sent after the first answer, which the requesting end lost; RLC knows a repeat by its number.
