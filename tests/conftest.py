@@ -85,6 +85,14 @@ def pytest_runtestloop(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """For `-n auto` one process more than there are processors: tests wait for browsers, other programs and timers."""
+    from multitracer.compute.threads import processors
+
+    return processors() + 1
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Give each process of `-n` a run of tests that stand together, as those of a module share what they prepare."""
     from xdist.scheduler import WorkStealingScheduling
