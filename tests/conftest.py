@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
+from collections.abc import Generator
 from typing import Any
 
 import made_once
@@ -84,12 +86,10 @@ def pytest_runtestloop(session: pytest.Session) -> None:
         early_kernels.compile_share(int(process["workerid"].removeprefix("gw")), process["workercount"])
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     """For `-n auto` one process more than there are processors: tests wait for browsers, other programs and timers."""
-    from multitracer.compute.threads import processors
-
-    return processors() + 1
+    return (yield) + ("PYTEST_XDIST_AUTO_NUM_WORKERS" not in os.environ)
 
 
 @pytest.hookimpl(optionalhook=True)
