@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+LEAST_ALIKE = 1 / 8
+"""Of the times from a link to a capture behind it one is the least that so many took as took the most frequent one."""
+
+
 class Deliveries(NamedTuple):
     """An element per segment, but for `ends`."""
 
@@ -191,15 +195,15 @@ def _way_ns(delivered: pd.DataFrame, frame_ns: int) -> int:
 def _at_once(beyond_ns: Ints, seen: Any, frame_ns: int) -> Any:
     """Which of the times from a link's far end to the capture behind it are the least, or longer by a frame at most.
 
-    The least is one that many took, to a frame: what came to the capture well before that is no least, but contradicts
-    the log (RLP may take an old frame for a new one). Where a log lacks when a packet was whole, its arrival stands for
+    The least is one that several took, to a frame, where many took the same: what few came before that contradicts the
+    log (RLP may take an old frame for a new one). Where a log lacks when a packet was whole, its arrival stands for
     that: that it took no time tells nothing.
     """
     told = np.sort(beyond_ns[seen & (beyond_ns != 0)])
     if not len(told):
         return np.ones(len(beyond_ns), dtype=np.bool_)
     alike = np.searchsorted(told, told + frame_ns, side="right") - np.arange(len(told))
-    least = told[np.argmax(2 * alike >= alike.max())]
+    least = told[np.argmax(alike >= LEAST_ALIKE * alike.max())]
     return ~seen | (beyond_ns == 0) | (np.abs(beyond_ns - least) <= frame_ns)
 
 

@@ -195,15 +195,22 @@ def test_the_log_of_the_links_other_direction_tells_when_it_had_what_went_back()
     assert milliseconds(one.left_ns) == [15, -1, -1, -1, 615]
 
 
-def test_arrivals_well_before_the_link_delivered_do_not_hide_when_it_was_done_with_others() -> None:
-    """The fourth of seven came 60 ms too soon for its log; the others came 5 ms after it, the last 90 ms after it."""
-    came = (70, 90, 110, 65, 150, 170, 275)
-    script = tuple(data(ms, 1 + 100 * n, 101 + 100 * n) for times in (range(7), came) for n, ms in enumerate(times))
-    arrival = np.array([*range(7, 14), *[-1] * 7], dtype=np.int32)
+@pytest.mark.parametrize(("others", "known"), [(8, False), (9, True)])
+def test_arrivals_well_before_the_link_delivered_do_not_hide_when_it_was_done_with_others(
+    others: int, known: bool
+) -> None:
+    """The fourth came 60 ms too soon for its log; the others came 5 ms after it, but for the last, 90 ms after it."""
+    count = others + 2
+    came = [70 + 20 * n - 65 * (n == 3) + 85 * (n == count - 1) for n in range(count)]
+    times = [float(n) for n in range(count)], came
+    script = tuple(data(ms, 1 + 100 * n, 101 + 100 * n) for one in times for n, ms in enumerate(one))
+    arrival = np.array([*range(count, 2 * count), *[-1] * count], dtype=np.int32)
     paths = replace(paths_of(1), arrival=arrival, arrived=np.where(arrival >= 0, 1, -1).astype(np.int8))
-    rows = [(n, 5.0 + 20 * n, 5.0 + 20 * n, 65.0 + 20 * n, 1) for n in range(7)]
+    rows = [(n, 5.0 + 20 * n, 5.0 + 20 * n, 65.0 + 20 * n, 1) for n in range(count)]
     logged = log(*rows, script=script)._replace(in_sequence=True)
-    assert milliseconds(deliveries(table(script), paths, [logged]).left_ns)[:7] == [15, 35, 55, -1, 95, 115, -1]
+    left = milliseconds(deliveries(table(script), paths, [logged]).left_ns)[:count]
+    told = [15 + 20 * n if n not in (3, count - 1) else -1 for n in range(count)]
+    assert left == (told if known else [75 if n == 3 else -1 for n in range(count)])
 
 
 @pytest.mark.parametrize(("last", "left"), [(60.0, 70), (75.0, 85), (76.0, -1)])
