@@ -138,6 +138,9 @@ class _Row:
     queue_ns: int = NONE
     logged_ns: int = NONE
     ack: int = NONE
+    epoch: int = NONE
+    last_sn: int = NONE
+    end_sn: int = NONE
 
 
 class _LinkMatcher:
@@ -153,6 +156,7 @@ class _LinkMatcher:
         self.sender_logged = bool(frames["sent"].to_numpy()[mine[0]])
         self.monitored = protocol == "wifi"
         self.repeats = frames["transmission"].to_numpy() > 0
+        self.numbers, self.epochs = frames["sn_unwrapped"].to_numpy(), frames["epoch"].to_numpy()
         self.carries_data = bool((frames["payload_bytes"].to_numpy()[mine] > 0).any())
         self.packets = reassemble(frames, mine, protocol)
         self.taken: Ints | None = None
@@ -292,6 +296,8 @@ class _LinkMatcher:
         row.frames = len(packet.rows)
         row.frame_retransmissions = len(packet.rows) - len(packet.first_transmissions)
         row.carried_bytes = self._new_octets(packet)
+        row.epoch, row.last_sn = int(self.epochs[packet.rows[0]]), int(self.numbers[packet.rows].max())
+        row.end_sn = row.last_sn + (not packet.end_told)
 
     def _delivered_ns(self, number: int, segment: int) -> int:
         """Delivery time by the receiver's log, unless a capture behind the link shows that the packet was lost.
@@ -410,7 +416,7 @@ def _table(rows: Sequence[_Row], candidates: CandidateSegments, connections: pd.
 _COPIED = (
     "link", "seq", "payload_bytes", "sent_ns", "first_frame_ns", "last_frame_ns", "delivered_ns", "frames",
     "frame_retransmissions", "queue_ns", "segment", "matched_by", "packet_bytes", "carried_bytes", "logged_ns", "ack",
-    "last_new_frame_ns",
+    "last_new_frame_ns", "epoch", "last_sn", "end_sn",
 )  # fmt: skip
 
 

@@ -43,3 +43,6 @@ class CarriedPacket:
 
     garbled: bool = False
     """Whether its octets are known to be wrong: decompressed with a stale VJ context, or a failed checksum."""
+
+    end_told: bool = True
+    """Whether its own frames tell where it ends; else the frame behind them has to, as in UMTS (25.322 9.2.2.8)."""

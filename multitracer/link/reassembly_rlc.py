@@ -75,6 +75,8 @@ class _Sdu:
     octets: list[bytes | None] = field(default_factory=list)
     start_known: bool = False
     ended: bool = False
+    end_told: bool = False
+    """By a PDU with octets of it; else by the PDU behind these."""
 
 
 def reassemble(frames: pd.DataFrame, rows: Rows, protocol: str) -> list[CarriedPacket]:
@@ -220,6 +222,8 @@ def _umts(number: _Number, data: bytes | None, lis: tuple[int, ...] | None, size
         else:
             elements.append(_Element(start, li, _cut(user, start, li), None, True))
             start = li
+    # One octet behind the 15-bit indicator of an end is nobody's.
+    open_end = open_end and not (bits == 15 and 0 < start == size - 1)
     if open_end and start < size:
         elements.append(_Element(start, size, _cut(user, start, size), None, rest[1] == rlc_umts.SPEC.ends_sdu))
     number.elements = elements
@@ -347,7 +351,7 @@ def _join(numbers: dict[int, _Number]) -> Iterator[_Sdu]:
                 sdu.start_known = element.starts
             _extend(sdu, sn, element)
             if element.ends:
-                sdu.ended = True
+                sdu.ended = sdu.end_told = True
                 yield sdu
                 sdu = _Sdu(start_known=True)
     yield sdu
@@ -389,6 +393,7 @@ def _packet(sdu: _Sdu, numbers: dict[int, _Number], rows: Rows, epoch: int) -> C
         octets_in_row=np.array([carried[at] for at in order], dtype=np.int32),
         epoch=epoch,
         complete=complete,
+        end_told=sdu.end_told,
     )
 
 

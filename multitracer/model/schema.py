@@ -345,6 +345,9 @@ SCHEMA: dict[str, Table] = {
                 C("carried_bytes", "int32", "octets of it that the link put on the air", "bytes", null=-1),
                 C("logged_ns", "int64", "when the far end had it whole, by its log; -2: spoilt; -3: surely never", "ns", null=-1, private=True),
                 C("last_new_frame_ns", "int64", "start of the last frame sent for it that is no repeat", "ns", null=-1, private=True),
+                C("epoch", "int32", "how many resets came before", null=-1, private=True),
+                C("last_sn", "int64", "number, counted on, of the last frame with any of its octets", null=-1, private=True),
+                C("end_sn", "int64", "number, counted on, of the frame that tells where it ends", null=-1, private=True),
             ),
         ),
         Table(

@@ -172,7 +172,7 @@ def encode(pdu: Pdu | Umd) -> bytes:
             writer.put(value, bits)
         return writer.octets(pdu.size)
     if isinstance(pdu, Amd):
-        he = 1 if pdu.lis else 2 if pdu.ends_sdu else 0
+        he = 1 if pdu.lis else SPEC.ends_sdu if pdu.ends_sdu else 0
         for value, bits in ((1, 1), (pdu.sn, 12), (int(pdu.poll), 1), (he, 2)):
             writer.put(value, bits)
     else:
@@ -225,16 +225,6 @@ def payload_bytes(lis: Sequence[int], data_bytes: int, li_bits: int) -> int:
     return end if cut else data_bytes
 
 
-def tells_end(lis: Sequence[int], user_bytes: int, li_bits: int, he: int) -> bool:
-    """Whether a PDU with so many octets of SDUs tells where the one ends that has the last of them.
-
-    If that octet ends it, the next PDU may have to tell: by its first length indicator (9.2.2.8).
-    """
-    forms = [long_form(li, li_bits) for li in lis]
-    ends = max((li for li in forms if li < SPEC.am_reserved[0]), default=0)
-    return he == SPEC.ends_sdu or ends == user_bytes or SPEC.padding in forms or SPEC.piggyback in forms
-
-
 def piggybacked(pdu: Amd) -> Status | None:
     """The status report piggybacked in an AMD PDU (9.2.1.5), None without one; raises MalformedPduError."""
     if not any(long_form(li, pdu.li_bits) == SPEC.piggyback for li in pdu.lis):
@@ -268,7 +258,7 @@ def _amd(octets: bytes, li_bits: int) -> Amd:
         lis, data = _length_indicators(data, bits)
         if any(long_form(li, bits) in SPEC.am_reserved for li in lis):
             raise MalformedPduError("a reserved length indicator")
-    return Amd(head >> 3 & 0xFFF, bool(head & 4), data, lis, bits, he == 2)
+    return Amd(head >> 3 & 0xFFF, bool(head & 4), data, lis, bits, he == SPEC.ends_sdu)
 
 
 def _length_indicators(octets: bytes, bits: int) -> tuple[tuple[int, ...], bytes]:

@@ -19,7 +19,7 @@ RESET = Finding("link-reset", "link", 0, at(500), at(520), "confirmed", "because
 
 def cause(later: float | None = None, log: pd.DataFrame | None = None) -> int:
     """What flushed an acknowledgement that was on the air from 100 ms on; a `later` one came at that time."""
-    rows = [{"first": 100, "last": 110, "ack": 201, **ANSWER}]
+    rows = [{"first": 100, "last": 110, "ack": 201, "last_sn": 0, **ANSWER}]
     rows += [] if later is None else [{"first": 120, "last": 130, "delivered": later, "ack": 301, **ANSWER}]
     seen = [Seen(sent=0, came=50, seq=1, size=1000), Seen(sent=900, came=950, seq=1001, size=1000)]
     table = segment_frames(*rows)

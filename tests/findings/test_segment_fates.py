@@ -120,7 +120,7 @@ def test_the_senders_log_tells_what_its_peer_had_acknowledged(acknowledges: int,
     seen = [Seen(10 * n, None if n == 1 else 10 * n + 50) for n in range(3)]
     log = frames(*((10 * n + 1, True, "I RR", 0) for n in range(3)), (75, False, "RR", 0))
     log = log.assign(sn_unwrapped=[0, 1, 2, -1], nr=[0, 0, 0, acknowledges])
-    rows = [carried(10 * n + 1, frames=1) for n in range(3)]
+    rows = [carried(10 * n + 1, frames=1, last_sn=n) for n in range(3)]
     assert fates(seen, rows, frames=log)[1] == fate
 
 

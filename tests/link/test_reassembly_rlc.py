@@ -1,4 +1,4 @@
-"""Which frames carried a packet of RLC for the first time, of PDUs that are sent again in segments."""
+"""Which frames carried a packet of RLC for the first time, and which PDU tells where it ends."""
 
 from __future__ import annotations
 
@@ -58,3 +58,31 @@ def test_each_packet_has_a_first_transmission(drawn: list[tuple[int, int]]) -> N
         known |= octets
     for packet in carried(*segments):
         assert packet.first_transmissions.tolist() == [at for at in new if at in packet.rows]
+
+
+@pytest.mark.parametrize(
+    ("pdus", "packets"),
+    [
+        ([(42, (), 0), (42, (0,), 0)], [(40, False), (39, False)]),
+        ([(42, (), 2), (42, (), 0)], [(40, True), (40, False)]),
+        ([(42, (20,), 0)], [(20, True), (19, False)]),
+        ([(42, (20, 0x7F), 0)], [(20, True)]),
+        ([(42, (39,), 0), (42, (), 0)], [(39, True), (40, False)]),
+        ([(202, (), 0), (202, (0x7FFB,), 0)], [(199, False), (198, False)]),
+        ([(202, (197,), 0), (202, (), 0)], [(197, True), (200, False)]),
+    ],
+    ids=["full", "HE 10", "two packets", "padding", "full with indicator", "one octet short", "one octet too many"],
+)  # fmt: skip
+def test_the_end_of_a_umts_packet_is_told_by_its_last_pdu_or_the_next(
+    pdus: list[tuple[int, tuple[int, ...], int]], packets: list[tuple[int, bool]]
+) -> None:
+    """By a length indicator, HE = 10 or padding (25.322 9.2.2.8). A PDU is given as octets, indicators and HE."""
+    count, (length, lis, he) = len(pdus), zip(*pdus, strict=True)
+    spent = [len(one) * (1 if octets <= 126 else 2) for octets, one in zip(length, lis, strict=True)]
+    user = [20 if 0x7F in one else octets - 2 - less for octets, one, less in zip(length, lis, spent, strict=True)]
+    frames = pd.DataFrame({
+        "time_ns": 0, "type": "AMD", "sn": range(count), "epoch": 0, "so": -1, "payload_bytes": user,
+        "length_bytes": length, "framing": he, "last_segment": -1, "data": None, "lis": lis,
+    })  # fmt: skip
+    found = reassemble(frames, np.arange(count), "rlc-umts")
+    assert [(int(one.octets_in_row.sum()), one.end_told) for one in found] == packets

@@ -150,8 +150,10 @@ def segment_frames(*rows: dict[str, Any]) -> pd.DataFrame:
     for short, name in times.items():
         columns[name] = [-1 if row.get(short) is None else at(row[short]) for row in rows]
     columns["queue_ns"] = [-1 if row.get("queue") is None else round(row["queue"] * MS) for row in rows]
-    for name in ("segment", "ack", "logged_ns"):
+    for name in ("segment", "ack", "logged_ns", "last_sn"):
         columns[name] = [row.get(name, -1) for row in rows]
+    columns["end_sn"] = [row.get("end_sn", row.get("last_sn", -1)) for row in rows]
+    columns["epoch"] = [row.get("epoch", -1) for row in rows]
     return build("segment_frames", columns)
 
 
