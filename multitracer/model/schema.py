@@ -88,6 +88,7 @@ _INPUT = C("input", "int16", "number of the input it was read from, from 0", nul
 _RECORD = C("record", "int64", "packet or line number in that input, from 1", null=-1)
 _TIME = C("time_ns", "int64", "time on the reference clock, since the epoch", "ns")
 _RECORDED = C("recorded_ns", "int64", "the time as recorded, on the input's own clock", "ns")
+_LOGGED = (_INPUT, _RECORD, _TIME, _RECORDED)
 _CONNECTION = C("connection", "int32", "connection number, from 0", null=-1)
 _SENDER = C("sender", "int8", "which end sent it: 0 the client, 1 the server", null=-1)
 _LINK = C("link", "int16", "link number: one per link and direction", null=-1)
@@ -210,10 +211,7 @@ SCHEMA: dict[str, Table] = {
             "tcp_state",
             "the sender's TCP state as the host itself logged it",
             (
-                _INPUT,
-                _RECORD,
-                _TIME,
-                _RECORDED,
+                *_LOGGED,
                 _CONNECTION,
                 _SENDER,
                 C("local", "object", "the logging socket, ip:port, as the log has it"),
@@ -258,10 +256,7 @@ SCHEMA: dict[str, Table] = {
             "frames",
             "every link frame logged, by either end",
             (
-                _INPUT,
-                _RECORD,
-                _TIME,
-                _RECORDED,
+                *_LOGGED,
                 _LINK,
                 C("side", "object", "which end logged it: mobile or network"),
                 C("sent", "bool", "logged by the end that sent it (else by the end it arrived at)"),
@@ -292,10 +287,7 @@ SCHEMA: dict[str, Table] = {
             "link_events",
             "what happened on a link that is not one frame",
             (
-                _INPUT,
-                _RECORD,
-                _TIME,
-                _RECORDED,
+                *_LOGGED,
                 _LINK,
                 C("side", "object", "which end logged it: mobile or network"),
                 C("event", LINK_EVENTS, "what happened"),
