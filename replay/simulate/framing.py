@@ -8,10 +8,10 @@ sequence space, which no compressed header can say (RFC 1144 3.2.3).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from multitracer.compute.kernels import inlined, kernel, merged
-from multitracer.replay.arq.fields import NEVER, codes, numbers, record, table
+from multitracer.replay.arq.fields import NEVER, codes, dtype, numbers, record
 from multitracer.replay.tcp.packets import DATA, FIN, SYN
 
 PPP_OCTETS = 7
@@ -45,29 +45,26 @@ DECODER = numbers("number")
 """Of one context of a decompressor: the packet that its state was taken from."""
 
 
-class Framing(NamedTuple):
-    """Both directions of a link, by the side that sends."""
+FRAMING = dtype([
+    ("rules", RULES), ("state", STATE), ("ways", WAY, (2,)), ("contexts", CONTEXT, (2, CONTEXTS)),
+    ("marks", MARK, (2, ROOM)), ("decoders", DECODER, (2, CONTEXTS)),
+])  # fmt: skip
+"""Both directions of a link, by the side that sends."""
 
-    rules: Any
-    state: Any
-    ways: Any
-    contexts: Any
-    marks: Any
-    decoders: Any
+Framing: TypeAlias = Any
+"""A record of FRAMING."""
 
 
 def framing(
     octets: int = 0, *, vj: bool = False, timestamps: bool = False, payload_octets: int = 1, tick_ns: int = NEVER
 ) -> Framing:
     """Nothing sent yet; `octets` are those that PPP adds to a packet, `tick_ns` that of the timestamps."""
-    rules = record(RULES)
+    made = record(FRAMING)
+    rules = made.rules
     rules.octets, rules.vj, rules.payload_octets = octets, vj, payload_octets
     rules.header_octets = HEADER_OCTETS + TIMESTAMP_OCTETS * timestamps
     rules.stamp_ns = tick_ns if timestamps else NEVER
-    return Framing(
-        rules, record(STATE), table(2, WAY), table((2, CONTEXTS), CONTEXT), table((2, ROOM), MARK),
-        table((2, CONTEXTS), DECODER),
-    )  # fmt: skip
+    return made
 
 
 @inlined

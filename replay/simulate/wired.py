@@ -7,12 +7,12 @@ direction down is the wired host's own: its interface queue, where it has one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from multitracer.compute.kernels import inlined
-from multitracer.replay.arq.fields import NEVER, numbers, table
+from multitracer.replay.arq.fields import NEVER, dtype, numbers, record
 from multitracer.replay.engine.way import serialised_ns
 from multitracer.replay.tcp.packets import PACKET
 
@@ -30,22 +30,18 @@ ROOM = 1 << 14
 """Packets on the hop and in its queue, a power of two; with more than that under way the hop drops, too."""
 
 
-class Wired(NamedTuple):
-    """Both directions."""
+WIRED = dtype([
+    ("hops", HOP, (2,)), ("starts", np.int64, (2, ROOM)), ("arrives", np.int64, (2, ROOM)), ("packets", PACKET, (2, ROOM)),
+])  # fmt: skip
+"""Both directions: when each packet of the rings is put on the wire and when it arrives (ns), and the packets."""
 
-    hops: Any
-    starts: Any
-    """When each packet of the rings is put on the wire (ns)."""
-    arrives: Any
-    packets: Any
+Wired: TypeAlias = Any
+"""A record of WIRED."""
 
 
 def wired(settings: Sequence[tuple[int, int, int, int]]) -> Wired:
     """An empty hop; for each direction rate (bit/s, 0: takes no time), delay (ns), queue in packets and in octets."""
-    made = Wired(
-        table(2, HOP), np.zeros((2, ROOM), dtype=np.int64), np.zeros((2, ROOM), dtype=np.int64),
-        table((2, ROOM), PACKET),
-    )  # fmt: skip
+    made = record(WIRED)
     for hop, setting in zip(made.hops, settings, strict=True):
         hop.rate_bps, hop.delay_ns, hop.limit, hop.most_octets = setting
     return made
