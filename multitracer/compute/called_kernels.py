@@ -2,8 +2,9 @@
 
 numba makes machine code of each function, as Python may call it, and optimises each by itself and again as a part of
 every caller. Python calls none of these; without both steps a first run takes a fifth less time, and the code is as
-fast. Short names, and no steps for closures and whole arrays, which kernels do not have, save another tenth. Source: numba's documentation, "Customizing the Compiler" (`pipeline_class`); the library of a function's code is
-not documented there.
+fast. Short names, and no steps for closures and whole arrays, which kernels do not have, save another tenth. Source:
+numba's documentation, "Customizing the Compiler" (`pipeline_class`); the library of a function's code is not documented
+there.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from multitracer.replay.workloads.web_browsing import Browser
 from multitracer.replay.workloads.web_sessions import Habits, Surfer
 
 NS = 1_000_000_000
-PAGES = 64
-"""Pages drawn at a time."""
+PAGES, OBJECTS = 64, 100_000
+"""Pages drawn at a time; of large ones fewer, with about so many objects."""
 
 
 def work_of(scenario: Scenario, seed: int) -> Work:
@@ -62,8 +62,8 @@ def _sessions(scenario: Scenario, seed: int) -> list[Page]:
     made: list[Page] = []
     begun, total, objects = 0, 0, 0
     while True:
-        drawn = surfer.take(PAGES)
-        for page in range(PAGES):
+        drawn = surfer.take(max(1, min(PAGES, round(OBJECTS / habits.objects))))
+        for page in range(len(drawn.objects)):
             own = slice(int(drawn.first[page]), int(drawn.first[page] + drawn.objects[page]))
             things = list(zip(drawn.request_bytes[own].tolist(), drawn.object_bytes[own].tolist(), strict=True))
             made.append((int(drawn.off_ns[page]), things))

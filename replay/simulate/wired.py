@@ -31,7 +31,9 @@ ROOM = 1 << 14
 
 
 WIRED = dtype([
-    ("hops", HOP, (2,)), ("starts", np.int64, (2, ROOM)), ("arrives", np.int64, (2, ROOM)), ("packets", PACKET, (2, ROOM)),
+    ("hops", HOP, (2,)),
+    *((name, np.int64, (2, ROOM)) for name in ("starts", "arrives")),
+    ("packets", PACKET, (2, ROOM)),
 ])  # fmt: skip
 """Both directions: when each packet of the rings is put on the wire and when it arrives (ns), and the packets."""
 

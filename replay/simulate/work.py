@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from multitracer.compute.kernels import inlined
 from multitracer.replay.arq.fields import NEVER, codes, numbers, record, table
 
@@ -68,12 +70,12 @@ def work(pages: Sequence[Page], how: Manner, second: tuple[int, int] | None = No
     things = [thing for _, each in pages for thing in each] + extra
     slots = how.parallel * (1 + LINGERING * how.closes) + len(extra)
     made = Work(record(STATE), table(len(pages), PAGE), table(len(things), OBJECT), table(slots, SLOT))
-    at = 0
-    for row, (pause, each) in zip(made.pages, pages, strict=True):
-        row.first, row.end, row.pause_ns = at, at + len(each), pause
-        at += len(each)
-    for thing, (request, reply) in zip(made.objects, things, strict=True):
-        thing.request, thing.reply = request, reply
+    counts = np.array([len(each) for _, each in pages], dtype=np.int64)
+    made.pages["end"] = np.cumsum(counts)
+    made.pages["first"] = made.pages["end"] - counts
+    made.pages["pause_ns"] = [pause for pause, _ in pages]
+    if things:
+        made.objects["request"], made.objects["reply"] = np.array(things, dtype=np.int64).T
     for rows in (made.pages, made.objects, made.slots):
         for name in ("begin_ns", "asked_ns", "syn_ns", "end_ns", "due_ns"):
             if name in rows.dtype.names:
@@ -84,7 +86,7 @@ def work(pages: Sequence[Page], how: Manner, second: tuple[int, int] | None = No
     state.client, state.server = how.client, 1 - how.client
     state.finished_ns = NEVER
     state.due_ns = made.pages[0].pause_ns if len(pages) else NEVER
-    state.second, state.second_ns = (-1, NEVER) if second is None else (at, second[0])
+    state.second, state.second_ns = (-1, NEVER) if second is None else (len(things) - 1, second[0])
     return made
 
 
