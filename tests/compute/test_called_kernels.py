@@ -35,6 +35,18 @@ def total(values: Any, first: int) -> int:
     return int(sum_so_far)
 
 
+@kernel
+def rest(value: Any, by: Any) -> Any:
+    """What a division leaves."""
+    return value % by
+
+
+@kernel
+def rests(whole: Any, single: Any, double: Any) -> float:
+    """The rests of the first numbers by the second ones, of three types, added."""
+    return float(rest(whole[0], whole[1]) + rest(single[0], single[1]) + rest(double[0], double[1]))
+
+
 @pytest.fixture
 def machine_code(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the functions that machine code is made of from now on."""
@@ -60,3 +72,11 @@ def test_machine_code_is_made_for_python_only(machine_code: list[str], monkeypat
     assert [name for name in machine_code if name in ours] == ["total"]
     with pytest.raises(ValueError, match="a place before the first"):
         total(values, -1)
+
+
+def test_versions_of_a_kernel_for_other_types_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their names have no types; functions of numba itself that they call, as that for a rest, keep theirs."""
+    monkeypatch.setattr(Kernel, "_place", None)
+    whole, single, double = np.array([-5, 3]), np.array([5.5, 3.0], dtype=np.float32), np.array([2.0**40 + 0.25, 0.5])
+    assert rests(whole, single, double) == 1 + 2.5 + 0.25
+    assert len(rest.for_kernels.signatures) == 3
