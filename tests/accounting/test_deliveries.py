@@ -226,6 +226,19 @@ def test_the_link_had_what_it_never_delivered_until_it_last_sent_of_it(last: flo
     assert milliseconds(one.came_ns) == [65, -1, 85, -1, -1]
 
 
+@pytest.mark.parametrize(
+    ("in_sequence", "reset_ms", "answered_ms", "left"),
+    [(True, 595, -1, 590), (True, 300, -1, 50), (True, 595, 592, 50), (False, 595, -1, 50)],
+)
+def test_a_link_in_order_keeps_what_it_has_not_delivered_until_a_reset(
+    in_sequence: bool, reset_ms: int, answered_ms: int, left: int
+) -> None:
+    """To the end of its log, at 590 ms, if nothing sent later came; not what it last had on the air before a reset."""
+    rows = (0, 5.0, 5.0, 65.0, 1), (1, 15.0, 15.0, 75.0, 1), (2, 25.0, 40.0, -1.0, 2), (3, 505.0, 590.0, answered_ms, 2)
+    logged = log(*rows)._replace(in_sequence=in_sequence, resets_ns=(START + reset_ms * MS,))
+    assert milliseconds(deliveries(table(SCRIPT), paths_of(), [logged]).left_ns)[:3] == [15, 25, left]
+
+
 @pytest.mark.parametrize(("logged_ns", "last", "left"), [(MISSING, 370, 380), (MISSING, 380, -1), (-1, 370, -1)])
 def test_what_lacked_a_frame_that_never_came_was_in_the_link_while_it_was_repeated(
     logged_ns: int, last: float, left: int
