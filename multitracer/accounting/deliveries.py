@@ -108,9 +108,10 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     found.ends[ends_of[rows[mine]]] = True
     _note_undelivered(found, log, table, delivered, ends_of)
     sent_ns, resets_ns = segments["time_ns"].to_numpy(), np.asarray(log.resets_ns, dtype=np.int64)
-    if log.in_sequence:
-        until = min(int(sent_ns.max(initial=-1)), int(table["last_frame_ns"].max()) if len(table) else -1)
-        _note_kept(found, table, ends_of, resets_ns, until)
+    if log.in_sequence and len(table):
+        until = min(int(sent_ns.max()), int(table["last_frame_ns"].max()))
+        given_up = max([*resets_ns[resets_ns <= until], *log.silences_ns], default=-1)
+        _note_kept(found, table, ends_of, given_up, until)
     never = table["segment"].to_numpy()[(table["frames"] == 0).to_numpy()]
     found.arrived[never[alone[never]]] = 0
     _note_flushed(found, table, sent_ns, resets_ns)
@@ -174,19 +175,19 @@ def _note_undelivered(
     found.held_ns[rows] = lost["last_new_frame_ns"].to_numpy() + log.frame_ns
 
 
-def _note_kept(found: Deliveries, table: pd.DataFrame, ends: Ints, resets_ns: Ints, until: int) -> None:
+def _note_kept(found: Deliveries, table: pd.DataFrame, ends: Ints, given_up_ns: int, until: int) -> None:
     """Enter that the link had until the end of its log what it never delivered, nor anything that was sent later.
 
-    A link that delivers in order, and repeats frames until they are acknowledged, gives nothing up but by a reset.
+    A link that delivers in order, and repeats frames until they are acknowledged, gives nothing up but by a reset, nor
+    does it take for acknowledged what was not but in a silence: at `given_up_ns` it did so last.
     """
     rows, first, last, out = (
         table[name].to_numpy() for name in ("segment", "first_frame_ns", "last_frame_ns", "delivered_ns")
     )
     latest = np.full(int(ends.max(initial=0)) + 1, -1, dtype=np.int64)
     np.maximum.at(latest, ends[rows], np.where(out >= 0, first, -1))
-    reset = resets_ns[resets_ns <= until].max(initial=-1)
-    kept = (out < 0) & (found.came_ns[rows] < 0) & (first > np.maximum(latest[ends[rows]], reset))
-    kept &= (table["frames"] > 0).to_numpy()
+    kept = (out < 0) & (found.came_ns[rows] < 0) & (table["frames"] > 0).to_numpy()
+    kept &= (first > latest[ends[rows]]) & (last > given_up_ns)
     found.left_ns[rows[kept]] = np.maximum(until, last[kept])
 
 

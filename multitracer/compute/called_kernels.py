@@ -55,7 +55,7 @@ class _LoweringForCallers(NativeLowering):  # type: ignore[misc]
         try:
             super().run_pass(state)
         finally:
-            del state.targetctx.mangler
+            vars(state.targetctx).pop("mangler", None)
         key = [state["library"]].append
         state.targetctx.insert_user_function(key, state["cr"].fndesc, [state["library"]])
         state["cr"] = state["cr"]._replace(cfunc=key)

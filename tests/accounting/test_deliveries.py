@@ -227,15 +227,19 @@ def test_the_link_had_what_it_never_delivered_until_it_last_sent_of_it(last: flo
 
 
 @pytest.mark.parametrize(
-    ("in_sequence", "reset_ms", "answered_ms", "left"),
-    [(True, 595, -1, 590), (True, 300, -1, 50), (True, 595, 592, 50), (False, 595, -1, 50)],
-)
+    ("in_sequence", "reset_ms", "silent_ms", "answered_ms", "left"),
+    [
+        (True, 595, 15, -1, 590), (True, 300, 15, -1, 50), (True, 595, 40, -1, 50), (True, 595, 15, 592, 50),
+        (False, 595, 15, -1, 50),
+    ],
+)  # fmt: skip
 def test_a_link_in_order_keeps_what_it_has_not_delivered_until_a_reset(
-    in_sequence: bool, reset_ms: int, answered_ms: int, left: int
+    in_sequence: bool, reset_ms: int, silent_ms: int, answered_ms: int, left: int
 ) -> None:
-    """To the end of its log, at 590 ms, if nothing sent later came; not what it last had on the air before a reset."""
+    """To the end of its log, at 590 ms, if nothing sent later came; not what it last sent before a reset or silence."""
     rows = (0, 5.0, 5.0, 65.0, 1), (1, 15.0, 15.0, 75.0, 1), (2, 25.0, 40.0, -1.0, 2), (3, 505.0, 590.0, answered_ms, 2)
-    logged = log(*rows)._replace(in_sequence=in_sequence, resets_ns=(START + reset_ms * MS,))
+    resets, silences = (START + reset_ms * MS,), (START + silent_ms * MS,)
+    logged = log(*rows)._replace(in_sequence=in_sequence, resets_ns=resets, silences_ns=silences)
     assert milliseconds(deliveries(table(SCRIPT), paths_of(), [logged]).left_ns)[:3] == [15, 25, left]
 
 
