@@ -107,14 +107,12 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     found.came_ns[rows[mine]], found.arrived[rows[mine]] = out[mine], 1
     found.ends[ends_of[rows[mine]]] = True
     _note_undelivered(found, log, table, delivered, ends_of)
-    sent_ns, resets_ns = segments["time_ns"].to_numpy(), np.asarray(log.resets_ns, dtype=np.int64)
+    sent_ns = segments["time_ns"].to_numpy()
     if log.in_sequence and len(table):
-        until = min(int(sent_ns.max()), int(table["last_frame_ns"].max()))
-        given_up = max([*resets_ns[resets_ns <= until], *log.silences_ns], default=-1)
-        _note_kept(found, table, ends_of, given_up, until)
+        _note_kept(found, log, table, ends_of, min(int(sent_ns.max()), int(table["last_frame_ns"].max())))
     never = table["segment"].to_numpy()[(table["frames"] == 0).to_numpy()]
     found.arrived[never[alone[never]]] = 0
-    _note_flushed(found, table, sent_ns, resets_ns)
+    _note_flushed(found, table, sent_ns, np.asarray(log.resets_ns, dtype=np.int64))
 
 
 def _note_given(found: Deliveries, table: pd.DataFrame, delivered: pd.DataFrame, ends: Ints, sent_ns: Ints) -> None:
@@ -175,19 +173,21 @@ def _note_undelivered(
     found.held_ns[rows] = lost["last_new_frame_ns"].to_numpy() + log.frame_ns
 
 
-def _note_kept(found: Deliveries, table: pd.DataFrame, ends: Ints, given_up_ns: int, until: int) -> None:
-    """Enter that the link had until the end of its log what it never delivered, nor anything that was sent later.
+def _note_kept(found: Deliveries, log: LinkLog, table: pd.DataFrame, ends: Ints, until: int) -> None:
+    """Enter that the link had what is never delivered until its log or the captures end, at `until`.
 
-    A link that delivers in order, and repeats frames until they are acknowledged, gives nothing up but by a reset, nor
-    does it take for acknowledged what was not but in a silence: at `given_up_ns` it did so last.
+    A link that delivers in order and repeats frames drops a packet only at a reset, or where a silence made its sender
+    take all for acknowledged. So it still has those that had frames on the air after the last of these, unless it
+    delivered a later one.
     """
     rows, first, last, out = (
         table[name].to_numpy() for name in ("segment", "first_frame_ns", "last_frame_ns", "delivered_ns")
     )
     latest = np.full(int(ends.max(initial=0)) + 1, -1, dtype=np.int64)
     np.maximum.at(latest, ends[rows], np.where(out >= 0, first, -1))
+    dropped = max([*(reset for reset in log.resets_ns if reset <= until), *log.silences_ns], default=-1)
     kept = (out < 0) & (found.came_ns[rows] < 0) & (table["frames"] > 0).to_numpy()
-    kept &= (first > latest[ends[rows]]) & (last > given_up_ns)
+    kept &= (first > latest[ends[rows]]) & (last > dropped)
     found.left_ns[rows[kept]] = np.maximum(until, last[kept])
 
 
