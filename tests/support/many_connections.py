@@ -25,13 +25,13 @@ def client(number: int) -> str:
     return f"10.0.{number // 200}.{number % 200 + 1}:{2000 + number}"
 
 
-def write(path: Path, count: int) -> Path:
-    """The capture at the clients: connections begin a millisecond apart, and a round trip is 20 ms."""
-    pcap.write(path, sorted(record for number in range(count) for record in _records(number)), RAW_IP)
+def write(path: Path, count: int, apart_ms: int = 1) -> Path:
+    """The capture at the clients: connections begin one after the other, and a round trip is 20 ms."""
+    pcap.write(path, sorted(record for number in range(count) for record in _records(number, apart_ms)), RAW_IP)
     return path
 
 
-def _records(number: int) -> Iterator[tuple[int, bytes]]:
+def _records(number: int, apart_ms: int) -> Iterator[tuple[int, bytes]]:
     """The handshake, then segments that are acknowledged one by one."""
     address, _, port = client(number).partition(":")
     out, back = (int(port), 80), (80, int(port))
@@ -41,7 +41,7 @@ def _records(number: int) -> Iterator[tuple[int, bytes]]:
         ends = (SERVER, address) if is_answer else (address, SERVER)
         return packets.ipv4(inner, source=ends[0], destination=ends[1], number=seq & 0xFFFF)
 
-    start = number * _MS
+    start = number * apart_ms * _MS
     yield start, packet(_FIRST, 0, packets.SYN)
     yield start + 20 * _MS, packet(_FIRST, _FIRST + 1, packets.SYN | packets.ACK, is_answer=True)
     yield start + 21 * _MS, packet(_FIRST + 1, _FIRST + 1, packets.ACK)

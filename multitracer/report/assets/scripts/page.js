@@ -170,6 +170,7 @@ async function run(doc, labels, setUp) {
 
 function complain(error) {
   console.error(error);
+  for (const canvas of document.querySelectorAll(".canvas")) canvas.hidden = false;
   document.getElementById("mt-status").textContent = "Only a first sight is drawn: " + error;
 }
 

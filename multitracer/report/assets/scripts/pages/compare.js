@@ -59,7 +59,7 @@ MT.page.start(labels(), async (page) => {
   MT.frame.redrawResized(page, frame);
   return async () => {
     frame.makeRoom(legend.reserve());
-    page.stack.fit();
+    page.stack.begin();
     frame.measure();
     if (!MT.address.parse(location.hash).view) page.views.showAll();
     page.redraw();

@@ -76,6 +76,8 @@ MT.page.start(LABELS, async (page) => {
   };
   const changed = (isOtherConnection) => {
     frame.makeRoom(legend.reserve());
+    page.stack.begin();
+    frame.measure();
     segmentFrames.map = connections.map;
     journeys.take(connections.map);
     segmentFrames.clear();
@@ -131,8 +133,6 @@ MT.page.start(LABELS, async (page) => {
   return async () => {
     const { number, way } = connections.asked;
     connections.directions.tell(number, way); // the titles' lines take room from the panels
-    page.stack.fit();
-    frame.measure();
     await connections.show(number, way);
   };
 });

@@ -13,9 +13,16 @@ class Stack {
     this.panels = Array.from(element.querySelectorAll("[data-mt-panel]"), (section) => this.panelOf(section));
     this.usual = this.names;
     this.narrow = matchMedia(NARROW);
-    const resized = new ResizeObserver(() => this.fit());
-    resized.observe(element);
-    for (const { section } of this.panels) resized.observe(section.querySelector(".head")); // its legend wraps
+    this.resized = null; // watches the room for panels once they are fitted
+  }
+
+  /** Fits the panels, from now on whenever their room changes. Each fit draws all again: the heads should be complete. */
+  begin() {
+    if (this.resized) return;
+    this.resized = new ResizeObserver(() => this.fit());
+    this.resized.observe(this.element);
+    for (const { section } of this.panels) this.resized.observe(section.querySelector(".head")); // its legend wraps
+    this.fit();
   }
 
   panelOf(section) {
@@ -98,7 +105,7 @@ class Stack {
 
   /** Gives each panel its height; below 1280 pixels all are unfolded, one below the other. */
   fit() {
-    if (matchMedia("print").matches || !this.element.clientHeight) return; // it is not there, and keeps its heights
+    if (!this.resized || matchMedia("print").matches || !this.element.clientHeight) return; // panels keep their heights
     const found = this.narrow.matches ? this.tall() : MT.fitting.heights(this.panels, this.room());
     const open = this.panels.filter((panel) => found[panel.name]);
     for (const panel of this.panels) {
