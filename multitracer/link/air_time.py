@@ -1,7 +1,8 @@
 """When the frames of a link direction were on the air.
 
 A frame's air time is its share of the opportunity it was sent in: frames that were sent in one divide it by their
-octets, where the log has the octets of all of them; a short one in UMTS fills a block like any other.
+octets, where the log has the octets of all of them; a short one in UMTS fills a block like any other. Where frames
+follow one another as they end, with no opportunities, each takes as long as its octets.
 """
 
 from __future__ import annotations
@@ -63,10 +64,17 @@ def frames_on_air(frames: pd.DataFrame, link: int, timing: Timing) -> FramesOnAi
 
 
 def _times(times: Ints, octets: Ints, timing: Timing) -> tuple[Ints, Ints]:
-    """(Start, end) of each frame in ns: the frames of one opportunity divide its time, without gaps from jitter."""
+    """(Start, end) of each frame in ns, without gaps from jitter: the frames of one opportunity divide its time.
+
+    Those of a link without opportunities begin when they were logged and take as long as their octets.
+    """
     interval, together = timing.interval_ns or 0, timing.frames or 1
     if not len(times) or not interval:
         return times, times
+    if timing.octet_ns:
+        own = np.rint(octets * timing.octet_ns).astype(np.int64)
+        apart = np.append(np.diff(times), own[-1:])
+        return times, times + np.where(apart < own * 3 // 2, apart, own)
     begins = np.empty(len(times), dtype=np.bool_)
     mark_opportunities(times, interval, begins)
     first = np.flatnonzero(begins)

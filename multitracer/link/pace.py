@@ -20,6 +20,8 @@ _SHORTEST_NS = MS // 2
 """Spacings below this, down to `_AT_ONCE_NS`, may be of either kind."""
 _STRAY = 0.05
 """The share of spacings that may contradict, by a log's jitter."""
+_OCTETS_OFF = 0.1
+"""By so much of the time of its octets the next frame may come sooner or later, beside `_AT_ONCE_NS`."""
 
 
 class Pace(NamedTuple):
@@ -98,3 +100,20 @@ def are_sent_together(times: Any, interval: int) -> bool:
     near = np.diff(times)
     near = near[near <= interval // 2]
     return bool((near > _AT_ONCE_NS).sum() <= _STRAY * len(near))
+
+
+def octet_ns(times: Any, octets: Any, interval: int, full: int) -> float:
+    """How long an octet takes where frames follow one another as they end, `full` octets in an `interval`; else 0.
+
+    Frames of one opportunity that are logged with some time between them take no account of octets. A sender may pause
+    after a frame, so that most have to be followed in the time of their octets, and hardly any sooner.
+    """
+    apart = np.diff(times)
+    near = (apart > _AT_ONCE_NS) & (apart <= interval // 2)
+    if are_sent_together(times, interval) or full <= 0 or (octets <= 0).any():
+        return 0.0
+    each = interval / full
+    off = apart[near] - each * octets[:-1][near]
+    allowed = _AT_ONCE_NS + _OCTETS_OFF * each * octets[:-1][near]
+    follows = (np.abs(off) <= allowed).mean() > 0.5 and (off < -allowed).mean() <= _STRAY
+    return each if follows else 0.0

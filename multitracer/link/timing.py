@@ -9,7 +9,7 @@ import numpy as np
 
 from multitracer.compute.kernels import kernel
 from multitracer.link.frames import ASKING_TYPES, DATA_TYPES, LARGEST_NUMBER
-from multitracer.link.pace import Pace, are_sent_together, pace_of
+from multitracer.link.pace import Pace, are_sent_together, octet_ns, pace_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +36,8 @@ class Timing:
     rtt_ns: int | None = None
     block_bytes: int = 0
     """What a frame fills at least, however short: the blocks of a TTI are of one size (25.212 4.2.2.1); 0: no more."""
+    octet_ns: float = 0.0
+    """How long an octet takes where frames follow one another as they end; 0: frames have opportunities, or unknown."""
 
     @property
     def frame_ns(self) -> int | None:
@@ -61,11 +63,16 @@ def timing(frames: pd.DataFrame, link: int, reverse: int, protocol: str, told: P
     data = sent[sent["type"].isin(DATA_TYPES)]
     rtt = _rtt(frames, data, reverse, protocol)
     pace = _pace(sent, protocol, told, rtt)
-    full, rate = _full_frame(data), None
+    full, rate, each = _full_frame(data), None, 0.0
+    if pace.interval_ns:
+        sizes = sent["length_bytes"].to_numpy()
+        each = octet_ns(sent["time_ns"].to_numpy(), sizes, pace.interval_ns, full.length_bytes)
+    if each:  # short frames that follow one another have no opportunity in common
+        pace = Pace(pace.interval_ns, told.frames or 1)
     if pace.interval_ns and pace.frames and full.payload_bytes > 0:
         rate = 8e9 * pace.frames * full.payload_bytes / pace.interval_ns
     blocks = protocol == "rlc-umts" and pace.interval_ns and are_sent_together(sent["time_ns"], pace.interval_ns)
-    return Timing(*pace, rate, rtt, full.length_bytes if blocks else 0)
+    return Timing(*pace, rate, rtt, full.length_bytes if blocks else 0, each)
 
 
 def _pace(sent: pd.DataFrame, protocol: str, told: Pace, rtt: int | None) -> Pace:

@@ -29,19 +29,25 @@ def test_a_short_frame_takes_its_octets_of_an_opportunity_or_a_whole_block(
     assert (air.end_ns / MS).tolist() == ends_ms
 
 
-def test_short_frames_that_follow_each_other_begin_when_they_were_logged() -> None:
-    """Octets are sent one after the other: eight status PDUs take longer than a data PDU, which begins after them."""
-    times_ms, octets = [0.0, *(1 + 1.5 * at for at in range(8)), 13.0, 23.75], [4, *[6] * 8, 43, 43]
+@pytest.mark.parametrize(("statuses", "octet_ns"), [(8, 0.0), (8, 250_000.0), (6, 250_000.0)])
+def test_short_frames_that_follow_each_other_begin_when_they_were_logged(statuses: int, octet_ns: float) -> None:
+    """Octets are sent one after the other: status PDUs take time, and the data PDU begins after them.
+
+    That eight take longer than a data PDU shows it; of fewer the timing has to tell that the link has no opportunities.
+    """
+    before_ms = [0.0, *(1 + 1.5 * at for at in range(statuses + 1))]
+    times_ms, octets = [*before_ms, before_ms[-1] + 10.75], [4, *[6] * statuses, 43, 43]
+    count = len(times_ms)
     frames = build(
         "frames",
         {
-            "input": [0] * 11, "record": list(range(11)), "time_ns": [round(MS * at) for at in times_ms],
-            "recorded_ns": [0] * 11, "link": [0] * 11, "side": ["mobile"] * 11, "sent": [True] * 11,
-            "type": ["MRW", *["STATUS"] * 8, "AMD", "AMD"], "sn": [-1] * 9 + [0, 1], "length_bytes": octets,
-            "payload_bytes": [0] * 9 + [41, 41],
+            "input": [0] * count, "record": list(range(count)), "time_ns": [round(MS * at) for at in times_ms],
+            "recorded_ns": [0] * count, "link": [0] * count, "side": ["mobile"] * count, "sent": [True] * count,
+            "type": ["MRW", *["STATUS"] * statuses, "AMD", "AMD"], "sn": [-1] * (statuses + 1) + [0, 1],
+            "length_bytes": octets, "payload_bytes": [0] * (statuses + 1) + [41, 41],
         },
     )  # fmt: skip
-    frames["transmission"] = [-1] * 9 + [1, 0]
-    air = frames_on_air(frames, 0, Timing(10_750_000, 1))
+    frames["transmission"] = [-1] * (statuses + 1) + [1, 0]
+    air = frames_on_air(frames, 0, Timing(10_750_000, 1, octet_ns=octet_ns))
     assert (air.start_ns / MS).tolist() == pytest.approx(times_ms)
     assert air.end_ns[-2] / MS == pytest.approx(times_ms[-1])

@@ -66,6 +66,19 @@ def test_frames_that_follow_one_another_as_they_end_fill_no_blocks(after_ms: flo
     assert timing(log(sent), 0, 1, "rlc-umts").block_bytes == octets
 
 
+@pytest.mark.parametrize(("each_ms", "octet_ns", "frames"), [(1.5, 250_000, 1), (2.5, 0, 4), (0.7, 0, 4)])
+def test_octets_take_their_time_where_short_frames_are_followed_at_once(
+    each_ms: float, octet_ns: float, frames: int
+) -> None:
+    """Six octets take 1.5 ms where 40 take 10: frames that come sooner or later after them share opportunities."""
+    status = np.isin(np.arange(120) % 40, (10, 11, 12))
+    at = np.cumsum(np.concatenate([[0.0], np.where(status, each_ms, 10.0)[:-1]]))
+    frames_sent = log(list(zip(at, range(120), strict=True)), sizes=np.where(status, 6, 40).tolist())
+    frames_sent["type"] = np.where(status, "STATUS", "AMD")
+    measured = timing(frames_sent, 0, 1, "rlc-umts")
+    assert (measured.interval_ns, measured.octet_ns, measured.frames) == (10 * MS, octet_ns, frames)
+
+
 def test_frames_of_many_sizes_give_no_rate() -> None:
     """The largest that was ever seen is not what the link carries."""
     measured = timing(log([(n, n) for n in range(50)], sizes=[50 + 7 * n for n in range(50)]), 0, 1, "rlc-lte")
