@@ -9,7 +9,7 @@ import mutants
 import pipeline
 import pytest
 
-COUNT = 2000
+COUNT = 1000
 """Some 25 ms each on one processor; `python tests/mutation --count N` runs as many as wanted."""
 SEED = 14
 """The same mutants each time, so that a change is refused for what it does; the command takes new ones."""
