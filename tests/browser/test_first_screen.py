@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from browsing import Opened, page_of
 from first_screens import shows_the_story, small_texts
-from reading_pages import Reader, sees
+from reading_pages import sees
 from shared_data import LINUX
+
+from multitracer import Analysis
 
 pytestmark = pytest.mark.browser
 
@@ -30,13 +32,11 @@ def test_the_first_screen_tells_the_story(screen: Opened, report: Path) -> None:
 
 @pytest.mark.data
 @pytest.mark.parametrize("folder", LINUX)
-def test_the_first_screen_of_recordings_tells_their_story(open_report: Callable[[str], Opened], folder: str) -> None:
+def test_the_first_screen_of_recordings_tells_their_story(
+    screen: Opened, folder: str, recording: Callable[[str], tuple[Path, Analysis]]
+) -> None:
     """Of every folder of recordings from Linux."""
-    reader = Reader(open_report(folder))
-    reader.begin()
-    size = reader.page.viewport_size
-    shows_the_story(reader.page)
-    reader.page.set_viewport_size(size)
+    shows_the_story(screen.open(recording(folder)[0]))
 
 
 def test_panels_that_unfold_by_themselves_fit_the_window(screen: Opened, report: Path) -> None:

@@ -16,7 +16,7 @@ class Stack {
     this.resized = null; // watches the room for panels once they are fitted
   }
 
-  /** Fits the panels, from now on whenever their room changes. Each fit draws all again: the heads should be complete. */
+  /** Fits the panels, from now on whenever their room changes. Each fit draws all again: complete the heads before. */
   begin() {
     if (this.resized) return;
     this.resized = new ResizeObserver(() => this.fit());
@@ -105,7 +105,7 @@ class Stack {
 
   /** Gives each panel its height; below 1280 pixels all are unfolded, one below the other. */
   fit() {
-    if (!this.resized || matchMedia("print").matches || !this.element.clientHeight) return; // panels keep their heights
+    if (!this.resized || matchMedia("print").matches || !this.element.clientHeight) return; // it keeps its heights
     const found = this.narrow.matches ? this.tall() : MT.fitting.heights(this.panels, this.room());
     const open = this.panels.filter((panel) => found[panel.name]);
     for (const panel of this.panels) {
